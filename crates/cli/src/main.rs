@@ -1,0 +1,65 @@
+//! The binary `karwan`.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 in order, 1 a refusal or a breaking
+//! change, 2 a change that needs an audit, 64 bad usage, 65 bad input.
+
+mod bench;
+mod catalog;
+mod completions;
+mod envelope;
+mod exit;
+mod input;
+mod output;
+mod platforms;
+mod schema;
+mod tree;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use exit::Failure;
+
+/// Karwan commits your data and its events together, and delivers each event once, in order, tenant by tenant.
+#[derive(Parser)]
+#[command(name = "karwan", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    noun: Noun,
+}
+
+#[derive(Subcommand)]
+enum Noun {
+    /// The catalogue of events: list, show, emit, check
+    #[command(subcommand)]
+    Catalog(catalog::Verb),
+    /// JSON Schemas: compare, gate, bundle, hash
+    #[command(subcommand)]
+    Schema(schema::Verb),
+    /// Envelopes: validate, convert
+    #[command(subcommand)]
+    Envelope(envelope::Verb),
+    /// Measurements
+    #[command(subcommand)]
+    Bench(bench::Verb),
+    /// Shell completions
+    Completions(completions::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, anything else is bad usage; a closed pipe changes neither.
+            let _ = error.print();
+            return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    let outcome = match cli.noun {
+        Noun::Catalog(verb) => catalog::run(verb),
+        Noun::Schema(verb) => schema::run(verb),
+        Noun::Envelope(verb) => envelope::run(verb),
+        Noun::Bench(verb) => bench::run(verb),
+        Noun::Completions(args) => completions::run(&args, Cli::command()),
+    };
+    outcome.unwrap_or_else(Failure::report)
+}

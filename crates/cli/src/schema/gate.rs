@@ -1,0 +1,88 @@
+//! `karwan schema gate`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use karwan_registry::evolution::{self, GateReport, SubjectChange};
+use karwan_registry::files::{self, Contract};
+
+use super::render::{self, Section};
+use super::{Format, Ticket};
+use crate::exit::{Failure, Outcome};
+use crate::{input, output, platforms, tree};
+
+/// Compare whole catalogues: exit 0 additive, 1 breaking, 2 needs audit
+///
+/// The base is the catalogue or bundle of the last release. A new version beside a kept one is additive; it needs a
+/// dual-publish entry in the description of the change. A widened enum needs a line in CHANGELOG.events.md. Integration
+/// events, and platforms that forbid narrowing, cannot be let through by an audit.
+///
+/// Examples:
+///   karwan schema gate --base release-bundle.json
+///   karwan schema gate --base ../main/catalog --catalog catalog --format github
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The catalogue or bundle to compare with
+    #[arg(long, value_name = "DIR_OR_BUNDLE")]
+    base: PathBuf,
+    /// The catalogue that replaces it; the compiled-in one if absent
+    #[arg(long, value_name = "DIR")]
+    catalog: Option<PathBuf>,
+    /// The description of the change, searched for dual-publish entries
+    #[arg(long, value_name = "FILE")]
+    description: Option<PathBuf>,
+    /// The changelog of events
+    #[arg(long, value_name = "FILE", default_value = "CHANGELOG.events.md")]
+    changelog: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Let the change pass, recorded under this incident ticket
+    #[arg(long, value_name = "ID")]
+    override_ticket: Option<Ticket>,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let base = contract(&tree::read_dir_or_bundle(&args.base)?, &args.base)?;
+    let new = match &args.catalog {
+        Some(folder) => contract(&tree::read(folder)?, folder)?,
+        None => contract(&platforms::tree(&platforms::catalogues(None)?), Path::new("the compiled-in catalogue"))?,
+    };
+    let mut report = evolution::gate(&base.schemas, &new.schemas).map_err(Failure::input)?;
+    // A subject is judged by the stricter of its two declarations, or the gate could be opened by editing a row.
+    report.harden(&base.strict.union(&new.strict).cloned().collect());
+    report.require_changelog(&text_or_nothing(&args.changelog)?);
+    match &args.description {
+        Some(path) => report.require_dual_publish(&String::from_utf8_lossy(&input::read(path)?)),
+        None if bumped(&report) => {
+            output::note("a version was added: give --description FILE to check its dual-publish entry");
+        }
+        None => {}
+    }
+    let sections: Vec<Section<'_>> = report
+        .subjects
+        .iter()
+        .map(|subject| Section {
+            file: args.catalog.as_ref().map_or_else(|| "catalog".to_owned(), |folder| folder.display().to_string()),
+            subject: Some(&subject.subject),
+            findings: &subject.findings,
+        })
+        .collect();
+    render::report(&sections, report.verdict(), args.format, args.override_ticket.as_ref())
+}
+
+fn bumped(report: &GateReport) -> bool {
+    report.subjects.iter().any(|subject| subject.change == SubjectChange::VersionAdded)
+}
+
+fn contract(files: &files::Tree, path: &Path) -> Result<Contract, Failure> {
+    files::contract(files).with_context(|| path.display().to_string()).map_err(Failure::input)
+}
+
+fn text_or_nothing(path: &Path) -> Result<String, Failure> {
+    if !path.exists() {
+        return Ok(String::new());
+    }
+    Ok(String::from_utf8_lossy(&input::read(path)?).into_owned())
+}

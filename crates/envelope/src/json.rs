@@ -1,0 +1,392 @@
+//! Strict JSON: what is refused before anything is parsed into values.
+//!
+//! `serde_json` keeps the last of two equal keys, rounds large integers and reports no path. Contracts need better: this
+//! scanner walks the bytes once, allocates only keys, and names the place and the rule of the first thing wrong.
+//! Invariant: what passes here parses with `serde_json` to exactly one meaning.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+/// The largest integer that every JSON reader keeps exactly, 2^53 − 1.
+pub const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// How much a document may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The longest document, in bytes.
+    pub bytes_max: usize,
+    /// The deepest nesting of objects and arrays.
+    pub depth_max: usize,
+    /// The largest integer, either sign.
+    pub integer_max: u64,
+}
+
+impl Limits {
+    /// For envelopes: one mebibyte, as brokers allow by default.
+    pub const ENVELOPE: Self = Self { bytes_max: 1 << 20, depth_max: 64, integer_max: SAFE_INTEGER_MAX };
+    /// For schemas and catalogues; schemas of other tools write 64-bit bounds. `serde_json` reads 127 levels.
+    pub const SCHEMA: Self = Self { bytes_max: 16 << 20, depth_max: 127, integer_max: u64::MAX };
+}
+
+/// What a document breaks, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Error {
+    /// The rule.
+    pub rule: Rule,
+    /// The JSON pointer of the value; empty for the document itself.
+    pub pointer: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)?;
+        if !self.pointer.is_empty() {
+            write!(f, ", at {}", self.pointer)?;
+        }
+        write!(f, ": {} ({})", self.rule, self.rule.id())
+    }
+}
+
+/// The rules of strict JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    /// More bytes than allowed.
+    #[error("{actual} bytes, and at most {max} are read")]
+    TooLarge {
+        /// The document's size.
+        actual: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// Not UTF-8.
+    #[error("not UTF-8")]
+    NotUtf8,
+    /// Nested too deeply.
+    #[error("nested deeper than {0} levels")]
+    TooDeep(usize),
+    /// Not JSON.
+    #[error("expected {0}")]
+    Expected(&'static str),
+    /// Ends in the middle of a value.
+    #[error("the document ends too early; expected {0}")]
+    Truncated(&'static str),
+    /// Something behind the value.
+    #[error("something follows the value")]
+    Trailing,
+    /// A key that the object already has.
+    #[error("the key `{0}` stands twice in one object")]
+    DuplicateKey(String),
+    /// Half of a surrogate pair.
+    #[error("a \\u escape with half of a surrogate pair")]
+    LoneSurrogate,
+    /// An integer that readers round, or a number out of range.
+    #[error("the number {0} is not kept exactly by every reader; write it as a string")]
+    Number(String),
+}
+
+impl Rule {
+    /// The stable name of the rule.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Rule::TooLarge { .. } => "json-too-large",
+            Rule::NotUtf8 => "json-not-utf8",
+            Rule::TooDeep(_) => "json-too-deep",
+            Rule::Expected(_) => "json-syntax",
+            Rule::Truncated(_) => "json-truncated",
+            Rule::Trailing => "json-trailing",
+            Rule::DuplicateKey(_) => "json-duplicate-key",
+            Rule::LoneSurrogate => "json-lone-surrogate",
+            Rule::Number(_) => "json-number-range",
+        }
+    }
+}
+
+/// Checks a document and answers it as text.
+pub fn check(bytes: &[u8], limits: Limits) -> Result<&str, Error> {
+    if bytes.len() > limits.bytes_max {
+        let rule = Rule::TooLarge { actual: bytes.len(), max: limits.bytes_max };
+        return Err(Error { rule, pointer: String::new(), line: 1, column: 1 });
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        // Without a length the bytes are the beginning of a character: the document was cut, not garbled.
+        let cut = error.error_len().is_none();
+        let rule = if cut { Rule::Truncated("the rest of a character") } else { Rule::NotUtf8 };
+        place(bytes, error.valid_up_to(), rule, &[])
+    })?;
+    let mut scanner = Scanner { bytes, at: 0, limits, path: Vec::new() };
+    let scanned = scanner.document();
+    scanned.map_err(|rule| place(bytes, scanner.at, rule, &scanner.path))?;
+    Ok(text)
+}
+
+/// Checks a document and parses it.
+pub fn parse(bytes: &[u8], limits: Limits) -> Result<serde_json::Value, Error> {
+    let text = check(bytes, limits)?;
+    serde_json::from_str(text).map_err(|_| place(bytes, 0, Rule::Expected("a JSON document"), &[]))
+}
+
+fn place(bytes: &[u8], at: usize, rule: Rule, path: &[Step]) -> Error {
+    let before = &bytes[..at.min(bytes.len())];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+    Error { rule, pointer: path.iter().map(Step::to_string).collect(), line, column }
+}
+
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Key(key) => write!(f, "/{}", key.replace('~', "~0").replace('/', "~1")),
+            Step::Index(index) => write!(f, "/{index}"),
+        }
+    }
+}
+
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    limits: Limits,
+    path: Vec<Step>,
+}
+
+type Scan = Result<(), Rule>;
+
+impl<'a> Scanner<'a> {
+    fn document(&mut self) -> Scan {
+        self.value()?;
+        self.space();
+        if self.at < self.bytes.len() { Err(Rule::Trailing) } else { Ok(()) }
+    }
+
+    fn value(&mut self) -> Scan {
+        self.space();
+        match self.peek("a value")? {
+            b'{' => self.object(),
+            b'[' => self.array(),
+            b'"' => self.string().map(drop),
+            b'-' | b'0'..=b'9' => self.number(),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'n' => self.word(b"null"),
+            _ => Err(Rule::Expected("a value")),
+        }
+    }
+
+    fn object(&mut self) -> Scan {
+        self.enter()?;
+        let mut keys: HashSet<Cow<'a, str>> = HashSet::new();
+        self.space();
+        if self.peek("a key or `}`")? == b'}' {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.space();
+            if self.peek("a key")? != b'"' {
+                return Err(Rule::Expected("a key in double quotes"));
+            }
+            let start = self.at;
+            let key = self.string()?;
+            self.path.push(Step::Key(key.clone().into_owned()));
+            if !keys.insert(key) {
+                self.at = start;
+                let Some(Step::Key(key)) = self.path.pop() else { unreachable!("the key was pushed above") };
+                return Err(Rule::DuplicateKey(key.chars().take(64).collect()));
+            }
+            self.space();
+            self.expect(b':', "`:`")?;
+            self.value()?;
+            self.path.pop();
+            if self.next_or(b'}', "`,` or `}`")? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn array(&mut self) -> Scan {
+        self.enter()?;
+        self.space();
+        if self.peek("a value or `]`")? == b']' {
+            self.at += 1;
+            return Ok(());
+        }
+        for index in 0.. {
+            self.path.push(Step::Index(index));
+            self.value()?;
+            self.path.pop();
+            if self.next_or(b']', "`,` or `]`")? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self) -> Scan {
+        if self.path.len() >= self.limits.depth_max {
+            return Err(Rule::TooDeep(self.limits.depth_max));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Passes a comma (false) or the closing byte (true).
+    fn next_or(&mut self, close: u8, expected: &'static str) -> Result<bool, Rule> {
+        self.space();
+        match self.peek(expected)? {
+            b',' => self.at += 1,
+            byte if byte == close => {
+                self.at += 1;
+                return Ok(true);
+            }
+            _ => return Err(Rule::Expected(expected)),
+        }
+        Ok(false)
+    }
+
+    /// Passes a string; borrowed where it has no escapes.
+    fn string(&mut self) -> Result<Cow<'a, str>, Rule> {
+        let start = self.at;
+        self.at += 1;
+        let mut escaped = false;
+        loop {
+            match self.peek("the end of a string")? {
+                b'"' => break,
+                b'\\' => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                0x00..=0x1F => return Err(Rule::Expected("no control character in a string; escape it")),
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+        let quoted = std::str::from_utf8(&self.bytes[start..self.at]).expect("the document was checked to be UTF-8");
+        if escaped {
+            let text = serde_json::from_str(quoted).map_err(|_| Rule::Expected("a string"))?;
+            return Ok(Cow::Owned(text));
+        }
+        Ok(Cow::Borrowed(&quoted[1..quoted.len() - 1]))
+    }
+
+    fn escape(&mut self) -> Scan {
+        self.at += 1;
+        match self.peek("an escape")? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+            b'u' => match self.code_unit()? {
+                0xDC00..=0xDFFF => return Err(Rule::LoneSurrogate),
+                0xD800..=0xDBFF => {
+                    if b"\\u".starts_with(&self.bytes[self.at..]) {
+                        return Err(Rule::Truncated("the second half of a surrogate pair"));
+                    }
+                    let pair = self.bytes[self.at..].starts_with(b"\\u") && {
+                        self.at += 1;
+                        matches!(self.code_unit()?, 0xDC00..=0xDFFF)
+                    };
+                    if !pair {
+                        return Err(Rule::LoneSurrogate);
+                    }
+                }
+                _ => {}
+            },
+            _ => return Err(Rule::Expected("one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u")),
+        }
+        Ok(())
+    }
+
+    /// Passes `uXXXX` and answers its value.
+    fn code_unit(&mut self) -> Result<u32, Rule> {
+        self.at += 1;
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = (self.peek("four hexadecimal digits")? as char).to_digit(16);
+            unit = unit << 4 | digit.ok_or(Rule::Expected("four hexadecimal digits"))?;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+
+    fn number(&mut self) -> Scan {
+        let start = self.at;
+        if self.bytes[self.at] == b'-' {
+            self.at += 1;
+        }
+        let digits_at = self.at;
+        match self.peek("a digit")? {
+            b'0' => self.at += 1,
+            b'1'..=b'9' => self.digits()?,
+            _ => return Err(Rule::Expected("a digit")),
+        }
+        let mut whole = true;
+        if self.bytes.get(self.at) == Some(&b'.') {
+            whole = false;
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+            whole = false;
+            self.at += 1;
+            if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        let text = |from: usize| std::str::from_utf8(&self.bytes[from..self.at]).expect("digits are ASCII");
+        let negative = digits_at > start;
+        let exact = if whole {
+            // Below −2^63 no reader keeps an integer, whatever the limit.
+            let magnitude = text(digits_at).parse::<u64>().ok();
+            magnitude.is_some_and(|it| it <= self.limits.integer_max && (!negative || it <= 1 << 63))
+        } else {
+            text(start).parse::<f64>().is_ok_and(f64::is_finite)
+        };
+        if exact {
+            return Ok(());
+        }
+        let number = text(start).chars().take(40).collect();
+        self.at = start;
+        Err(Rule::Number(number))
+    }
+
+    fn digits(&mut self) -> Scan {
+        if !self.peek("a digit")?.is_ascii_digit() {
+            return Err(Rule::Expected("a digit"));
+        }
+        self.at += self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        Ok(())
+    }
+
+    fn word(&mut self, word: &'static [u8]) -> Scan {
+        let rest = &self.bytes[self.at..];
+        if !rest.starts_with(word) {
+            const EXPECTED: &str = "true, false or null";
+            return Err(if word.starts_with(rest) { Rule::Truncated(EXPECTED) } else { Rule::Expected(EXPECTED) });
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn expect(&mut self, byte: u8, expected: &'static str) -> Scan {
+        if self.peek(expected)? != byte {
+            return Err(Rule::Expected(expected));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn space(&mut self) {
+        self.at += self.bytes[self.at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
+    }
+
+    fn peek(&self, expected: &'static str) -> Result<u8, Rule> {
+        self.bytes.get(self.at).copied().ok_or(Rule::Truncated(expected))
+    }
+}

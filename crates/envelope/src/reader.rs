@@ -1,0 +1,144 @@
+//! Reads an object field by field and remembers everything that is wrong with it, not only the first thing.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::violation::{Rule, Violation, Violations};
+
+/// How much of a field's name stands in a pointer.
+const NAME_CHARS_MAX: usize = 100;
+/// How long the message about a value becomes, whatever the value.
+const MESSAGE_CHARS_MAX: usize = 300;
+
+/// An object being taken apart.
+pub(crate) struct Reader<'a> {
+    at: String,
+    fields: BTreeMap<String, &'a RawValue>,
+    pub violations: Vec<Violation>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads an object whose JSON was already checked; `at` is its pointer.
+    pub fn new(at: &str, text: &'a str) -> Result<Self, Violations> {
+        match serde_json::from_str(text) {
+            Ok(fields) => Ok(Self { at: at.to_owned(), fields, violations: Vec::new() }),
+            Err(_) => Err(Violation::new(Rule::NotAnObject, at, "must be a JSON object").into()),
+        }
+    }
+
+    /// The raw value of a field, taken out.
+    pub fn raw(&mut self, name: &'static str) -> Option<&'a RawValue> {
+        self.fields.remove(name)
+    }
+
+    /// Whether a field is there and not yet taken.
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
+    /// Notes something wrong at a field.
+    pub fn wrong(&mut self, rule: Rule, name: &str, message: impl Into<String>) {
+        let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+        let pointer = format!("{}/{}", self.at, name.replace('~', "~0").replace('/', "~1"));
+        self.violations.push(Violation::new(rule, pointer, message));
+    }
+
+    /// A mandatory field of a serde type.
+    pub fn required<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
+        if !self.has(name) {
+            self.missing(name);
+        }
+        self.optional(name)
+    }
+
+    /// An optional field of a serde type; an explicit null is refused like any other wrong type.
+    pub fn optional<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
+        let raw = self.raw(name)?;
+        match serde_json::from_str(raw.get()) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let message = error.to_string();
+                // The position is that inside the field's own text, and would mislead; the value may be very long.
+                let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+                let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
+                self.wrong(Rule::FieldInvalid, name, message);
+                None
+            }
+        }
+    }
+
+    /// A mandatory text that a function understands.
+    pub fn parsed<T, E: ToString>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        if !self.has(name) {
+            self.missing(name);
+        }
+        self.parsed_optional(name, parse)
+    }
+
+    /// An optional text that a function understands.
+    pub fn parsed_optional<T, E: ToString>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let text: String = self.optional(name)?;
+        parse(&text).map_err(|error| self.wrong(Rule::FieldInvalid, name, error.to_string())).ok()
+    }
+
+    /// A mandatory text that says something.
+    pub fn text(&mut self, name: &'static str) -> Option<String> {
+        self.parsed(name, not_empty)
+    }
+
+    /// An optional text; where it is there, it says something.
+    pub fn text_optional(&mut self, name: &'static str) -> Option<String> {
+        self.parsed_optional(name, not_empty)
+    }
+
+    /// A nested object.
+    pub fn object(&mut self, name: &'static str) -> Option<Reader<'a>> {
+        let Some(raw) = self.raw(name) else {
+            self.missing(name);
+            return None;
+        };
+        match Reader::new(&format!("{}/{name}", self.at), raw.get()) {
+            Ok(reader) => Some(reader),
+            Err(Violations(violations)) => {
+                self.violations.extend(violations);
+                None
+            }
+        }
+    }
+
+    /// What is left: fields that nobody asked for.
+    pub fn rest(&mut self) -> BTreeMap<String, &'a RawValue> {
+        std::mem::take(&mut self.fields)
+    }
+
+    /// Takes over what was wrong with a nested object; its unknown fields are wrong too.
+    pub fn absorb(&mut self, nested: Reader<'a>) {
+        self.violations.extend(nested.close());
+    }
+
+    /// Ends the reading: everything wrong, unknown fields included.
+    pub fn close(mut self) -> Vec<Violation> {
+        for name in std::mem::take(&mut self.fields).into_keys() {
+            self.wrong(Rule::FieldUnknown, &name, "this profile has no such field");
+        }
+        self.violations
+    }
+
+    fn missing(&mut self, name: &'static str) {
+        self.wrong(Rule::FieldMissing, name, "mandatory, and absent");
+    }
+}
+
+fn not_empty(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() { Err("must not be empty") } else { Ok(text.to_owned()) }
+}

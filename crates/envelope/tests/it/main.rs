@@ -1,0 +1,22 @@
+//! The envelope crate from outside: ids, time, money, names, strict JSON and the five wire forms.
+
+mod aliases;
+mod convert;
+mod draft;
+mod edges;
+mod envelopes;
+mod faults;
+mod goldens;
+mod hostile;
+mod ids;
+mod json;
+mod json_hostile;
+mod metadata;
+mod mint;
+mod money;
+mod round_trip;
+mod schemas;
+mod shop;
+mod subject;
+mod time;
+mod trace;

@@ -1,0 +1,12 @@
+//! housekeeping-service: the tasks that turn rooms over, and the state of every room.
+
+pub mod events;
+
+use karwan_registry::{EventType, events};
+
+use self::events::{RoomStatusChanged, TaskAssigned, TaskCompleted, TaskCreated};
+
+/// The events of this service.
+pub fn events() -> Vec<EventType> {
+    events![TaskCreated, TaskAssigned, TaskCompleted, RoomStatusChanged].into()
+}

@@ -1,0 +1,12 @@
+//! maintenance-service: work orders, and what they cost.
+
+pub mod events;
+
+use karwan_registry::{EventType, events};
+
+use self::events::{TicketClosed, TicketOpened};
+
+/// The events of this service.
+pub fn events() -> Vec<EventType> {
+    events![TicketOpened, TicketClosed].into()
+}

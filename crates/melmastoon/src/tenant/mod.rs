@@ -1,0 +1,15 @@
+//! Tenants: their plan, settings, memberships, and whether a property is in service.
+
+mod events;
+
+use karwan_registry::{EventType, events};
+
+pub use events::{
+    KeyPolicy, Plan, PropertyDeactivated, PropertyDeactivationReason, RoleGranted, SettingsArea, SettingsChanged,
+    SuspensionReason, TenantCreated, TenantSettings, TenantSuspended,
+};
+
+/// The events of this service.
+pub fn events() -> Vec<EventType> {
+    events![TenantCreated, TenantSuspended, RoleGranted, SettingsChanged, PropertyDeactivated].into()
+}

@@ -1,0 +1,4 @@
+//! The tests of this crate, by what they claim.
+
+mod inputs;
+mod samples;

@@ -1,0 +1,84 @@
+//! What makes a Rust struct an event.
+
+use karwan_envelope::row::Row;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A fact that already happened: one struct per subject and version.
+///
+/// Write it with `#[derive(Event)]`; whatever is forgotten does not compile.
+///
+/// ```
+/// use karwan_registry::Event;
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// /// A customer placed an order.
+/// #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Event)]
+/// #[serde(rename_all = "camelCase")]
+/// #[event(
+///     subject = "shop.order.placed.v1",
+///     owner = "order-service",
+///     retention = "warm",
+///     key = "{order_id}",
+///     idempotency = "{order_id}:placed"
+/// )]
+/// pub struct OrderPlaced {
+///     /// The order.
+///     pub order_id: String,
+///     /// How many items it has.
+///     pub items: u32,
+/// }
+///
+/// let placed = OrderPlaced { order_id: "o-1".into(), items: 2 };
+/// assert_eq!(placed.idempotency_key(), "o-1:placed");
+/// assert_eq!(OrderPlaced::row().idempotency_key.0, "{orderId}:placed");
+/// ```
+///
+/// Without a retention class it does not compile:
+///
+/// ```compile_fail
+/// use karwan_registry::Event;
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, Event)]
+/// #[event(subject = "shop.order.placed.v1", owner = "order-service", key = "{id}", idempotency = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+pub trait Event: Serialize + DeserializeOwned + JsonSchema + 'static {
+    /// The canonical subject.
+    const SUBJECT: &'static str;
+
+    /// All that is decided about it besides the payload.
+    fn row() -> Row;
+
+    /// The aggregate's id: what the tenant is put before to make the ordering key.
+    fn key(&self) -> String;
+
+    /// The deterministic key of the business intent; the same intent twice gives the same key.
+    fn idempotency_key(&self) -> String;
+}
+
+/// An event type as the catalogue keeps it.
+#[derive(Debug, Clone, Copy)]
+pub struct EventType {
+    /// Its row.
+    pub row: fn() -> Row,
+    /// Its JSON Schema, as emitted.
+    pub schema: fn() -> serde_json::Value,
+}
+
+impl EventType {
+    /// The event type of `E`.
+    pub const fn of<E: Event>() -> Self {
+        Self { row: E::row, schema: crate::schema::emit::<E> }
+    }
+}
+
+/// The event types of these structs, in this order: `events![OrderPlaced, OrderPaid]`.
+#[macro_export]
+macro_rules! events {
+    ($($event:ty),* $(,)?) => {
+        [$($crate::EventType::of::<$event>()),*]
+    };
+}

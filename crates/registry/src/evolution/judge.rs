@@ -1,0 +1,315 @@
+//! Judges a pair of conjunctions in both directions.
+//!
+//! Replay is containment: every instance of the old must be one of the new, or a finding says why not. A pair that is
+//! met again while it is being judged is assumed clean, which is sound because no reference returns to itself without
+//! entering a field or an item (`guard`). A result that leans on such an assumption is kept only once the assumed pair
+//! turned out clean.
+//! Not here: what a keyword's change weighs (`rule`), the words of a document (`document`).
+
+mod annotations;
+mod arrays;
+mod fields;
+mod objects;
+mod opaque;
+mod scalars;
+mod unions;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::error::{Error, Fault};
+use super::kind::{Kind, Kinds};
+use super::limits::SCHEMA_DEPTH_MAX;
+use super::merged::Merged;
+use super::normal::{Forms, Normal};
+use super::report::{Direction, Finding, Severity};
+use super::rule::Rule;
+use super::spot::{Conj, SpotId};
+
+type Pair = (Conj, Conj);
+
+/// What a judgement amounts to, without its findings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Summary {
+    replay: Option<Severity>,
+    consume: Option<Severity>,
+    /// Grows with the number and weight of findings; orders candidate pairings.
+    weight: u32,
+}
+
+impl Summary {
+    fn add(&mut self, other: Self) {
+        self.replay = self.replay.max(other.replay);
+        self.consume = self.consume.max(other.consume);
+        self.weight = self.weight.saturating_add(other.weight);
+    }
+
+    fn of(finding: &Finding) -> Self {
+        let severity = Some(finding.severity);
+        let touched = |direction| severity.filter(|_| finding.direction.touches(direction));
+        let weight = match finding.severity {
+            Severity::Note => 1,
+            Severity::Audit => 100,
+            Severity::Breaking => 1_000,
+        };
+        Self { replay: touched(Direction::Replay), consume: touched(Direction::Consume), weight }
+    }
+
+    /// Every old instance is a new one.
+    fn replays(self) -> bool {
+        self.replay <= Some(Severity::Note)
+    }
+
+    fn is_clean(self) -> bool {
+        self.replays() && self.consume <= Some(Severity::Note)
+    }
+}
+
+/// Findings of one pair, and the pairs below it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    own: Vec<Finding>,
+    children: Vec<usize>,
+    summary: Summary,
+}
+
+impl Part {
+    fn find(&mut self, rule: Rule, pointer: impl Into<String>, change: impl Into<String>) {
+        let finding = Finding::new(rule, pointer, change);
+        self.summary.add(Summary::of(&finding));
+        self.own.push(finding);
+    }
+
+    fn child(&mut self, judged: Judged) {
+        self.summary.add(judged.summary);
+        self.children.push(judged.outcome);
+    }
+
+    fn join(&mut self, other: Self) {
+        self.summary.add(other.summary);
+        self.own.extend(other.own);
+        self.children.extend(other.children);
+    }
+}
+
+/// A judged pair: where its findings are, and what they amount to.
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    outcome: usize,
+    summary: Summary,
+}
+
+enum Entry {
+    /// Being judged, at this depth.
+    Open {
+        outcome: usize,
+        depth: usize,
+    },
+    /// Judged, leaning on the assumption that the open pair at depth `low` is clean.
+    Leaning {
+        judged: Judged,
+        low: usize,
+    },
+    Done(Judged),
+}
+
+pub(super) struct Judge<'a> {
+    forms: Forms<'a>,
+    entries: HashMap<Pair, Entry>,
+    outcomes: Vec<Part>,
+    leaning: Vec<Pair>,
+    depth: usize,
+    /// The outermost open pair that the pair being judged leans on.
+    low: usize,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(forms: Forms<'a>) -> Self {
+        Self { forms, entries: HashMap::new(), outcomes: Vec::new(), leaning: Vec::new(), depth: 0, low: usize::MAX }
+    }
+
+    /// Judges two whole schemas and returns their findings.
+    pub(super) fn compare(mut self, old: SpotId, new: SpotId) -> Result<Vec<Finding>, Error> {
+        let root = self.judge(&vec![old], &vec![new], "")?;
+        let mut seen = vec![false; self.outcomes.len()];
+        let mut pending = vec![root.outcome];
+        let mut findings = Vec::new();
+        while let Some(outcome) = pending.pop() {
+            if !std::mem::replace(&mut seen[outcome], true) {
+                findings.append(&mut self.outcomes[outcome].own);
+                pending.extend(&self.outcomes[outcome].children);
+            }
+        }
+        Ok(findings)
+    }
+
+    fn judge(&mut self, old: &Conj, new: &Conj, label: &str) -> Result<Judged, Error> {
+        let pair = (old.clone(), new.clone());
+        match self.entries.get(&pair) {
+            Some(Entry::Done(judged)) => return Ok(*judged),
+            Some(Entry::Leaning { judged, low }) => {
+                self.low = self.low.min(*low);
+                return Ok(*judged);
+            }
+            Some(Entry::Open { outcome, depth }) => {
+                self.low = self.low.min(*depth);
+                return Ok(Judged { outcome: *outcome, summary: Summary::default() });
+            }
+            None => {}
+        }
+        self.forms.spend(1, new.first())?;
+        self.refuse_depth(new)?;
+        let (outcome, depth) = (self.outcomes.len(), self.depth);
+        self.outcomes.push(Part::default());
+        self.entries.insert(pair.clone(), Entry::Open { outcome, depth });
+        let outer_low = std::mem::replace(&mut self.low, usize::MAX);
+        let leaning_before = self.leaning.len();
+        self.depth += 1;
+        let part = self.judge_forms(old, new, label)?;
+        self.depth -= 1;
+        let judged = Judged { outcome, summary: part.summary };
+        self.outcomes[outcome] = part;
+        self.close(pair, judged, leaning_before);
+        self.low = self.low.min(outer_low);
+        Ok(judged)
+    }
+
+    /// Files a judged pair, and settles the results that leaned on it. Leaves `low` for the pair outside.
+    fn close(&mut self, pair: Pair, judged: Judged, leaning_before: usize) {
+        if self.low < self.depth {
+            self.entries.insert(pair.clone(), Entry::Leaning { judged, low: self.low });
+            self.leaning.push(pair);
+            return;
+        }
+        self.low = usize::MAX;
+        for leaning in self.leaning.split_off(leaning_before) {
+            let Some(Entry::Leaning { judged: settled, .. }) = self.entries.remove(&leaning) else { continue };
+            if judged.summary.is_clean() {
+                self.entries.insert(leaning, Entry::Done(settled));
+            }
+        }
+        self.entries.insert(pair, Entry::Done(judged));
+    }
+
+    fn refuse_depth(&self, at: &Conj) -> Result<(), Error> {
+        if self.depth < SCHEMA_DEPTH_MAX {
+            return Ok(());
+        }
+        let spot = self.forms.arena.spot(at.first().copied().unwrap_or_default());
+        Err(Error::new(spot.side, spot.pointer.clone(), Fault::TooDeep { limit: SCHEMA_DEPTH_MAX }))
+    }
+
+    /// Whether both admit the same instances.
+    fn equivalent(&mut self, one: &Conj, other: &Conj) -> Result<bool, Error> {
+        Ok(self.judge(one, other, "")?.summary.replays() && self.judge(other, one, "")?.summary.replays())
+    }
+
+    fn judge_forms(&mut self, old: &Conj, new: &Conj, label: &str) -> Result<Part, Error> {
+        let mut part = Part::default();
+        if old == new {
+            return Ok(part);
+        }
+        let (before, after) = (self.forms.exclusive(old)?, self.forms.exclusive(new)?);
+        self.judge_annotations(&before, &after, label, &mut part);
+        if before.overflowed || after.overflowed {
+            if self.forms.fingerprint(old)? != self.forms.fingerprint(new)? {
+                let pointer = self.place(&before.base, &after.base, &["oneOf", "anyOf"]);
+                part.find(Rule::UnionUndecided, pointer, format!("{}: the union differs", named(label)));
+            }
+            return Ok(part);
+        }
+        self.judge_kinds(&before, &after, label, &mut part);
+        for kind in before.kinds().and(after.kinds()).iter() {
+            self.judge_alternatives(kind, &before.of_kind(kind), &after.of_kind(kind), label, &mut part)?;
+        }
+        Ok(part)
+    }
+
+    fn judge_kinds(&self, before: &Normal<'a>, after: &Normal<'a>, label: &str, part: &mut Part) {
+        let (had, has) = (before.kinds(), after.kinds());
+        let (gone, come) = (had.without(has), has.without(had));
+        if gone.is_empty() && come.is_empty() {
+            return;
+        }
+        let pointer = self.place(&before.base, &after.base, &["type", "const", "enum"]);
+        let change = format!("{}: type {} → {}", named(label), kind_names(had, before), kind_names(has, after));
+        if had.and(has).is_empty() && !gone.is_empty() && !come.is_empty() {
+            part.find(Rule::TypeChanged, pointer, change);
+            return;
+        }
+        if !gone.is_empty() {
+            part.find(Rule::TypeNarrowed, pointer.clone(), change.clone());
+        }
+        if !come.is_empty() {
+            part.find(Rule::TypeWidened, pointer, change);
+        }
+    }
+
+    /// Judges one alternative against another, for instances of one type.
+    fn judge_merged(&mut self, kind: Kind, old: &Merged<'a>, new: &Merged<'a>, label: &str) -> Result<Part, Error> {
+        let mut part = Part::default();
+        self.forms.spend(1, new.spots.first())?;
+        if old.spots == new.spots {
+            return Ok(part);
+        }
+        self.judge_opaque(old, new, label, &mut part)?;
+        let settled = self.judge_values(kind, old, new, label, &mut part)?;
+        match kind {
+            Kind::Null | Kind::Boolean => {}
+            Kind::Number => {
+                self.judge_integer(old, new, label, &mut part);
+                if !settled {
+                    self.judge_number(old, new, label, &mut part);
+                }
+            }
+            Kind::String if settled => {}
+            Kind::String => self.judge_string(old, new, label, &mut part),
+            Kind::Array => self.judge_array(old, new, label, &mut part)?,
+            Kind::Object => self.judge_object(old, new, label, &mut part)?,
+        }
+        Ok(part)
+    }
+
+    /// The pointer of a keyword: where the new schema has it, else where the old one had it, else the new place itself.
+    fn place(&self, old: &[SpotId], new: &[SpotId], keywords: &[&str]) -> String {
+        for id in new.iter().chain(old) {
+            let spot = self.forms.arena.spot(*id);
+            for keyword in keywords {
+                if spot.keyword(keyword).is_some() {
+                    return format!("{}/{keyword}", spot.pointer);
+                }
+            }
+        }
+        let first = new.first().or(old.first());
+        first.map(|id| self.forms.arena.spot(*id).pointer.clone()).unwrap_or_default()
+    }
+
+    fn place_in(&self, old: &Merged<'a>, new: &Merged<'a>, keywords: &[&str]) -> String {
+        self.place(&old.spots, &new.spots, keywords)
+    }
+
+    fn pointer_of(&self, conj: &Conj) -> String {
+        self.place(&[], conj, &[])
+    }
+}
+
+/// How a finding names the value it speaks of.
+fn named(label: &str) -> String {
+    if label.is_empty() { "the payload".to_owned() } else { format!("`{label}`") }
+}
+
+fn field_label(label: &str, field: &str) -> String {
+    if label.is_empty() { field.to_owned() } else { format!("{label}.{field}") }
+}
+
+fn kind_names(kinds: Kinds, normal: &Normal<'_>) -> String {
+    if kinds == Kinds::ALL {
+        return "any".to_owned();
+    }
+    let integer = |kind: Kind| {
+        kind == Kind::Number
+            && normal.alternatives.iter().all(|merged: &Rc<Merged<'_>>| !merged.kinds.has(kind) || merged.integer)
+    };
+    let names: Vec<&str> = kinds.iter().map(|kind| if integer(kind) { "integer" } else { kind.name() }).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" or ") }
+}

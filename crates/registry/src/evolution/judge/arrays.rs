@@ -1,0 +1,178 @@
+//! Lists and tuples.
+
+use super::scalars::CountRules;
+use super::{Judge, Part, named};
+use crate::evolution::error::Error;
+use crate::evolution::merged::{Item, Merged};
+use crate::evolution::rule::Rule;
+use crate::evolution::spot::{Contains, Count};
+
+const ITEMS: CountRules = CountRules {
+    keywords: ["minItems", "maxItems"],
+    tightened: Rule::ItemCountTightened,
+    widened: Rule::ItemCountWidened,
+};
+
+impl<'a> Judge<'a> {
+    pub(super) fn judge_array(
+        &mut self,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let (before, after) = (self.reach(old)?, self.reach(new)?);
+        for position in 0..old.positions().max(new.positions()) {
+            self.forms.spend(1, new.spots.first())?;
+            self.judge_position(old, new, (before, after), position, label, part)?;
+        }
+        let declared = old.positions().max(new.positions());
+        self.judge_further_items(old, new, (before, after), declared, label, part)?;
+        // A list whose rest is closed has its length from its positions; those were judged one by one.
+        self.judge_count(&ITEMS, old, new, (old.items.and(before), new.items.and(after)), label, part);
+        if old.unique != new.unique {
+            let rule = if new.unique { Rule::UniqueItemsRequired } else { Rule::UniqueItemsLifted };
+            let change = format!("{}: uniqueItems {} → {}", named(label), old.unique, new.unique);
+            part.find(rule, self.place_in(old, new, &["uniqueItems"]), change);
+        }
+        self.judge_contains(old, new, label, part)
+    }
+
+    /// How many items there can be, as far as closed positions tell.
+    fn reach(&mut self, merged: &Merged<'a>) -> Result<Count, Error> {
+        let mut reach = Count { min: 0, max: merged.items.max };
+        for position in 0..=merged.positions() {
+            if self.forms.is_nothing(&merged.item(position).conj)? {
+                reach = reach.and(Count { min: 0, max: Some(position as u64) });
+                break;
+            }
+        }
+        Ok(reach)
+    }
+
+    fn judge_position(
+        &mut self,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        (before, after): (Count, Count),
+        position: usize,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let (was, is): (Item, Item) = (old.item(position), new.item(position));
+        let label = format!("{label}[{position}]");
+        let index = position as u64;
+        let (had, has) = (before.admits(index + 1), after.admits(index + 1));
+        match (had, has) {
+            (false, false) => return Ok(()),
+            (false, true) => {
+                let pointer = self.pointer_of(&is.conj);
+                part.find(Rule::TuplePositionAdded, pointer, format!("{}: position added", named(&label)));
+                return Ok(());
+            }
+            (true, false) if was.listed => {
+                let pointer = self.pointer_of(&was.conj);
+                part.find(Rule::TuplePositionRemoved, pointer, format!("{}: position gone", named(&label)));
+                return Ok(());
+            }
+            // An undeclared item past the new end is judged with the rest.
+            (true, false) => return Ok(()),
+            (true, true) => {}
+        }
+        if was.listed && index < old.items.min && index >= new.items.min {
+            let change = format!("{}: always present → may be missing", named(&label));
+            part.find(Rule::TuplePositionMadeOptional, self.pointer_of(&is.conj), change);
+        }
+        if was.listed && !is.listed && self.forms.is_anything(&is.conj)? && !self.forms.is_anything(&was.conj)? {
+            part.find(
+                Rule::TuplePositionRemoved,
+                self.pointer_of(&was.conj),
+                format!("{}: position gone", named(&label)),
+            );
+        } else if !was.listed && is.listed && self.forms.is_anything(&was.conj)? {
+            let rule = if self.forms.is_anything(&is.conj)? {
+                Rule::TuplePositionAdded
+            } else {
+                Rule::TuplePositionAddedToOpenModel
+            };
+            part.find(rule, self.pointer_of(&is.conj), format!("{}: position added", named(&label)));
+        } else {
+            part.child(self.judge(&was.conj, &is.conj, &label)?);
+        }
+        Ok(())
+    }
+
+    /// The items past every declared position.
+    fn judge_further_items(
+        &mut self,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        (before, after): (Count, Count),
+        declared: usize,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let next = declared as u64 + 1;
+        let (was, is) = (old.item(declared).conj, new.item(declared).conj);
+        let keywords = ["items", "additionalItems", "unevaluatedItems", "maxItems"];
+        // A list with a longest length is closed by its count alone, which is judged as a count.
+        let closed = |merged: &Merged<'a>, reach: Count| !reach.admits(next) && merged.items.max != reach.max;
+        match (before.admits(next), after.admits(next)) {
+            (true, true) => part.child(self.judge(&was, &is, &format!("{label}[]"))?),
+            (true, false) if closed(new, after) => {
+                let change = format!("{}: further items are refused", named(label));
+                part.find(Rule::ArrayClosed, self.place_in(old, new, &keywords), change);
+            }
+            (false, true) if closed(old, before) => {
+                let change = format!("{}: further items are allowed", named(label));
+                part.find(Rule::ArrayOpened, self.place_in(old, new, &keywords), change);
+            }
+            (true, false) | (false, true) | (false, false) => {}
+        }
+        Ok(())
+    }
+
+    fn judge_contains(
+        &mut self,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let pointer = self.place_in(old, new, &["contains"]);
+        for wanted in &new.contains {
+            let mut covered = false;
+            for known in &old.contains {
+                covered = covered || self.contains_implies(known, wanted)?;
+            }
+            if !covered {
+                part.find(Rule::ContainsTightened, pointer.clone(), format!("{}: `contains` differs", named(label)));
+                return Ok(());
+            }
+        }
+        for known in &old.contains {
+            let mut kept = false;
+            for wanted in &new.contains {
+                kept = kept || self.contains_implies(wanted, known)?;
+            }
+            if !kept {
+                part.find(Rule::ContainsWidened, pointer, format!("{}: `contains` relaxed", named(label)));
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every array that satisfies `known` satisfies `wanted`.
+    fn contains_implies(&mut self, known: &Contains, wanted: &Contains) -> Result<bool, Error> {
+        let (schema, other) = (vec![known.schema], vec![wanted.schema]);
+        let at_least = wanted.count.min == 0
+            || (known.count.min >= wanted.count.min && self.judge(&schema, &other, "")?.summary.replays());
+        let at_most = match (known.count.max, wanted.count.max) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(known), Some(wanted)) => known <= wanted && self.judge(&other, &schema, "")?.summary.replays(),
+        };
+        Ok(at_least && at_most)
+    }
+}

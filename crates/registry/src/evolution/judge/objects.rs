@@ -1,0 +1,191 @@
+//! Objects: the fields beyond the declared ones, their names, their number, and what they ask of each other.
+
+use super::fields::FieldPair;
+use super::scalars::CountRules;
+use super::{Judge, Part, named};
+use crate::evolution::document::STRING_SPOT;
+use crate::evolution::error::Error;
+use crate::evolution::merged::Merged;
+use crate::evolution::rule::Rule;
+use crate::evolution::spot::{Conj, Count, ObjectLayer};
+
+const FIELDS: CountRules = CountRules {
+    keywords: ["minProperties", "maxProperties"],
+    tightened: Rule::PropertyCountTightened,
+    widened: Rule::PropertyCountWidened,
+};
+
+impl<'a> Judge<'a> {
+    pub(super) fn judge_object(
+        &mut self,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        self.judge_fields(&FieldPair { old, new, label }, part)?;
+        self.judge_undeclared(old, new, label, part)?;
+        self.judge_names(old, new, label, part)?;
+        self.judge_count(&FIELDS, old, new, field_counts(old, new), label, part);
+        self.judge_dependent_required(old, new, label, part)
+    }
+
+    /// Names that neither side declares: patterns and `additionalProperties`.
+    fn judge_undeclared(
+        &mut self,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let (before, after) = (spoken_layers(old), spoken_layers(new));
+        let patterned = |layers: &[&ObjectLayer<'a>]| layers.iter().any(|layer| !layer.patterns.is_empty());
+        if !patterned(&before) && !patterned(&after) {
+            return self.judge_rest(&rest(&before), &rest(&after), old, new, label, part);
+        }
+        if let ([] | [_], [] | [_]) = (before.as_slice(), after.as_slice()) {
+            let nothing = ObjectLayer::default();
+            let before = before.first().copied().unwrap_or(&nothing);
+            let after = after.first().copied().unwrap_or(&nothing);
+            return self.judge_patterns(before, after, old, new, label, part);
+        }
+        // Several layers with patterns say together what no single pair of them shows.
+        if self.forms.fingerprint(&old.spots)? != self.forms.fingerprint(&new.spots)? {
+            let pointer = self.place_in(old, new, &["patternProperties"]);
+            let change = format!("{}: `patternProperties` of several joined schemas differ", named(label));
+            part.find(Rule::PatternMatchUndecided, pointer, change);
+        }
+        Ok(())
+    }
+
+    fn judge_rest(
+        &mut self,
+        was: &Conj,
+        is: &Conj,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let keywords = ["additionalProperties", "unevaluatedProperties"];
+        match (self.forms.is_nothing(was)?, self.forms.is_nothing(is)?) {
+            (true, true) => {}
+            (false, true) => {
+                let change = format!("{}: undeclared fields are refused", named(label));
+                part.find(Rule::ModelClosed, self.place_in(old, new, &keywords), change);
+            }
+            (true, false) => {
+                let change = format!("{}: undeclared fields are allowed", named(label));
+                part.find(Rule::ModelOpened, self.place_in(old, new, &keywords), change);
+            }
+            (false, false) => part.child(self.judge(was, is, &format!("{label}{{}}"))?),
+        }
+        Ok(())
+    }
+
+    /// One layer with patterns against one. Sufficient for every name `k`: what held for `k` before is contained in each
+    /// schema that holds for it now, whichever patterns it matches.
+    fn judge_patterns(
+        &mut self,
+        before: &ObjectLayer<'a>,
+        after: &ObjectLayer<'a>,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let (was, is): (Conj, Conj) = (before.additional.into_iter().collect(), after.additional.into_iter().collect());
+        self.judge_rest(&was, &is, old, new, label, part)?;
+        for (pattern, schema) in &after.patterns {
+            let place = format!("{label}{{/{pattern}/}}");
+            if let Some(known) = before.patterns.get(pattern) {
+                part.child(self.judge(&vec![*known], &vec![*schema], &place)?);
+                continue;
+            }
+            let mut sources: Vec<Conj> = before.patterns.values().map(|schema| vec![*schema]).collect();
+            sources.push(was.clone());
+            let mut covered = true;
+            for source in &sources {
+                covered &= self.judge(source, &vec![*schema], &place)?.summary.replays();
+            }
+            let closed = self.forms.is_nothing(&was)?;
+            let rule = if covered { Rule::PatternFieldsAdded } else { Rule::PatternFieldsAddedToOpenModel };
+            let what = if closed { "names allowed" } else { "names constrained" };
+            part.find(rule, self.pointer_of(&vec![*schema]), format!("{}: {what}", named(&place)));
+        }
+        for (pattern, schema) in before.patterns.iter().filter(|(pattern, _)| !after.patterns.contains_key(*pattern)) {
+            let place = format!("{label}{{/{pattern}/}}");
+            if !self.equivalent(&vec![*schema], &is)? {
+                part.find(
+                    Rule::PatternFieldsRemoved,
+                    self.pointer_of(&vec![*schema]),
+                    format!("{}: gone", named(&place)),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_names(&mut self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) -> Result<(), Error> {
+        if old.names.is_empty() && new.names.is_empty() {
+            return Ok(());
+        }
+        let of_text = |names: &Conj| names.iter().copied().chain([STRING_SPOT]).collect::<Conj>();
+        part.child(self.judge(&of_text(&old.names), &of_text(&new.names), &format!("{label}{{name}}"))?);
+        Ok(())
+    }
+
+    fn judge_dependent_required(
+        &mut self,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let keywords = ["dependentRequired", "dependencies"];
+        let pairs = [(old, new, Rule::DependentRequiredAdded), (new, old, Rule::DependentRequiredRemoved)];
+        for (without, with, rule) in pairs {
+            for (trigger, names) in &with.dependent_required {
+                let known = |name: &&&str| {
+                    without.required.contains(**name)
+                        || without.dependent_required.get(trigger).is_some_and(|names| names.contains(**name))
+                        || *name == trigger
+                };
+                let asked: Vec<&str> = names.iter().filter(|name| !known(name)).copied().collect();
+                if asked.is_empty() || self.forms.is_nothing(&without.field(trigger).conj)? {
+                    continue;
+                }
+                let change = format!("{}: `{trigger}` {} {}", named(label), verb(rule), asked.join(", "));
+                part.find(rule, format!("{}/{trigger}", self.place_in(old, new, &keywords)), change);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The field counts as far as they say more than `required` does: required fields count anyway, and are judged by name.
+fn field_counts(old: &Merged<'_>, new: &Merged<'_>) -> (Count, Count) {
+    let floor = |merged: &Merged<'_>| merged.fields.min.max(merged.required.len() as u64);
+    let (before, after) = if new.fields.min > floor(old) {
+        (floor(old), new.fields.min)
+    } else if old.fields.min > floor(new) {
+        (old.fields.min, floor(new))
+    } else {
+        (0, 0)
+    };
+    (Count { min: before, max: old.fields.max }, Count { min: after, max: new.fields.max })
+}
+
+fn verb(rule: Rule) -> &'static str {
+    if rule == Rule::DependentRequiredAdded { "now requires" } else { "no longer requires" }
+}
+
+/// Layers that say something of undeclared names.
+fn spoken_layers<'m, 'a>(merged: &'m Merged<'a>) -> Vec<&'m ObjectLayer<'a>> {
+    let spoken = |layer: &&ObjectLayer<'a>| layer.additional.is_some() || !layer.patterns.is_empty();
+    merged.object_layers.iter().map(|layer| layer.as_ref()).filter(spoken).collect()
+}
+
+fn rest(layers: &[&ObjectLayer<'_>]) -> Conj {
+    layers.iter().filter_map(|layer| layer.additional).collect()
+}

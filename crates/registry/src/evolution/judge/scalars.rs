@@ -1,0 +1,232 @@
+//! Enumerated values, numbers and strings.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Judge, Part, named};
+use crate::evolution::canonical::quoted;
+use crate::evolution::error::Error;
+use crate::evolution::kind::Kind;
+use crate::evolution::merged::Merged;
+use crate::evolution::number::{Bound, Num};
+use crate::evolution::rule::Rule;
+use crate::evolution::spot::Count;
+
+/// The rules for the two ends of a count, and the keywords that spell it.
+pub(super) struct CountRules {
+    pub(super) keywords: [&'static str; 2],
+    pub(super) tightened: Rule,
+    pub(super) widened: Rule,
+}
+
+const LENGTH: CountRules =
+    CountRules { keywords: ["minLength", "maxLength"], tightened: Rule::LengthTightened, widened: Rule::LengthWidened };
+
+impl<'a> Judge<'a> {
+    /// Judges enumerated values; answers whether they settle the scalar rules too.
+    pub(super) fn judge_values(
+        &mut self,
+        kind: Kind,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<bool, Error> {
+        let (before, after) = (old.values_of(kind), new.values_of(kind));
+        let pointer = self.place_in(old, new, &["enum", "const"]);
+        let (Some(before), after) = (before, after) else {
+            if let Some(after) = new.values_of(kind) {
+                let change = format!("{}: any {} → {}", named(label), kind.name(), listed(&after));
+                part.find(Rule::EnumNarrowed, pointer, change);
+                return Ok(true);
+            }
+            return Ok(false);
+        };
+        let (mut lost, mut decided) = (Vec::new(), true);
+        for (key, value) in &before {
+            match self.forms.admits(new, value)? {
+                Some(true) => {}
+                Some(false) => lost.push((*key, *value)),
+                None => decided = false,
+            }
+        }
+        let gained: Option<Vec<(&str, &Value)>> = after.as_ref().map(|after| {
+            after.iter().filter(|(key, _)| before.iter().all(|(known, _)| known != key)).copied().collect()
+        });
+        let constants = before.len() == 1 && after.as_ref().is_some_and(|after| after.len() == 1);
+        if !lost.is_empty() && constants {
+            let change =
+                format!("{}: const {} → {}", named(label), listed(&before), listed(&after.unwrap_or_default()));
+            part.find(Rule::ConstChanged, pointer, change);
+            return Ok(true);
+        }
+        if !lost.is_empty() {
+            let change = format!("{}: no longer accepts {}", named(label), listed(&lost));
+            part.find(Rule::EnumNarrowed, pointer.clone(), change);
+        }
+        match gained {
+            None => part.find(
+                Rule::EnumWidened,
+                pointer,
+                format!("{}: any {} beside {}", named(label), kind.name(), listed(&before)),
+            ),
+            Some(gained) if !gained.is_empty() => {
+                part.find(Rule::EnumWidened, pointer, format!("{}: also accepts {}", named(label), listed(&gained)));
+            }
+            Some(_) => {}
+        }
+        Ok(decided || !kind.is_scalar())
+    }
+
+    pub(super) fn judge_integer(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
+        let pointer = || self.place_in(old, new, &["type", "multipleOf", "enum", "const"]);
+        match (old.integer, new.integer) {
+            (false, true) => {
+                part.find(Rule::TypeNarrowed, pointer(), format!("{}: type number → integer", named(label)));
+            }
+            (true, false) => {
+                part.find(Rule::TypeWidened, pointer(), format!("{}: type integer → number", named(label)));
+            }
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    pub(super) fn judge_number(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
+        let ends = [
+            (old.minimum, new.minimum, true, "minimum", ["minimum", "exclusiveMinimum"]),
+            (old.maximum, new.maximum, false, "maximum", ["maximum", "exclusiveMaximum"]),
+        ];
+        for (before, after, lower, name, keywords) in ends {
+            let (before, after) = comparable(before, after, lower, old.integer && new.integer);
+            let Some(tightened) = end_change(before, after, lower) else { continue };
+            let rule = if tightened { Rule::RangeTightened } else { Rule::RangeWidened };
+            part.find(rule, self.place_in(old, new, &keywords), arrow(label, name, before, after));
+        }
+        let coarser =
+            |multiple: &Num, others: &[Num]| !others.iter().any(|other| other.is_multiple_of(*multiple) == Some(true));
+        let tightened: Vec<&Num> = new.multiples.iter().filter(|multiple| coarser(multiple, &old.multiples)).collect();
+        let widened: Vec<&Num> = old.multiples.iter().filter(|multiple| coarser(multiple, &new.multiples)).collect();
+        let rule = match (tightened.first(), widened.first()) {
+            (Some(_), _) => Rule::MultipleOfTightened,
+            (None, Some(_)) => Rule::MultipleOfWidened,
+            (None, None) => return self.judge_formats(old, new, label, part),
+        };
+        let change = arrow(label, "multipleOf", old.multiples.first(), new.multiples.first());
+        part.find(rule, self.place_in(old, new, &["multipleOf"]), change);
+        self.judge_formats(old, new, label, part);
+    }
+
+    pub(super) fn judge_string(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
+        self.judge_count(&LENGTH, old, new, (old.length, new.length), label, part);
+        let (gone, come) = differences(&old.patterns, &new.patterns);
+        let rule = match (come.is_empty(), gone.is_empty()) {
+            (false, _) => Some(Rule::PatternTightened),
+            (true, false) => Some(Rule::PatternWidened),
+            (true, true) => None,
+        };
+        if let Some(rule) = rule {
+            let change = arrow(label, "pattern", shown(&old.patterns), shown(&new.patterns));
+            part.find(rule, self.place_in(old, new, &["pattern"]), change);
+        }
+        self.judge_formats(old, new, label, part);
+    }
+
+    fn judge_formats(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
+        let (gone, come) = differences(&old.formats, &new.formats);
+        let widened = |format: &&str| old.formats.iter().any(|known| integer_format_widens(known, format));
+        let rule = match (come.iter().all(widened), gone.is_empty()) {
+            (false, _) => Rule::FormatTightened,
+            (true, false) => Rule::FormatWidened,
+            (true, true) => return,
+        };
+        let change = arrow(label, "format", shown(&old.formats), shown(&new.formats));
+        part.find(rule, self.place_in(old, new, &["format"]), change);
+    }
+
+    /// Judges the two ends of a length or a number of items or fields.
+    pub(super) fn judge_count(
+        &self,
+        rules: &CountRules,
+        old: &Merged<'a>,
+        new: &Merged<'a>,
+        (before, after): (Count, Count),
+        label: &str,
+        part: &mut Part,
+    ) {
+        let [min, max] = rules.keywords;
+        if before.min != after.min {
+            let rule = if after.min > before.min { rules.tightened } else { rules.widened };
+            part.find(rule, self.place_in(old, new, &[min]), arrow(label, min, Some(before.min), Some(after.min)));
+        }
+        if before.max != after.max {
+            let tightened = after.max.is_some_and(|after| before.max.is_none_or(|before| after < before));
+            let rule = if tightened { rules.tightened } else { rules.widened };
+            part.find(rule, self.place_in(old, new, &[max]), arrow(label, max, before.max, after.max));
+        }
+    }
+}
+
+/// When one side alone is over the integers its bounds were already rounded; the other's are rounded for the comparison
+/// only if both are.
+fn comparable(
+    before: Option<Bound>,
+    after: Option<Bound>,
+    lower: bool,
+    integers: bool,
+) -> (Option<Bound>, Option<Bound>) {
+    if integers {
+        (before.map(|bound| bound.over_integers(lower)), after.map(|bound| bound.over_integers(lower)))
+    } else {
+        (before, after)
+    }
+}
+
+/// `Some(true)` when the new bound refuses something the old one admitted, `Some(false)` when it only admits more.
+fn end_change(before: Option<Bound>, after: Option<Bound>, lower: bool) -> Option<bool> {
+    match (before, after) {
+        (None, None) => None,
+        (None, Some(_)) => Some(true),
+        (Some(_), None) => Some(false),
+        (Some(before), Some(after)) if before == after => None,
+        (Some(before), Some(after)) => Some(!after.admits(before, lower)),
+    }
+}
+
+fn differences<'s>(old: &BTreeSet<&'s str>, new: &BTreeSet<&'s str>) -> (Vec<&'s str>, Vec<&'s str>) {
+    (old.difference(new).copied().collect(), new.difference(old).copied().collect())
+}
+
+/// Integer formats denote ranges; a wider one admits all of a narrower one.
+fn integer_format_widens(old: &str, new: &str) -> bool {
+    match (integer_range(old), integer_range(new)) {
+        (Some((old_min, old_max)), Some((new_min, new_max))) => new_min <= old_min && new_max >= old_max,
+        (Some(_) | None, Some(_) | None) => false,
+    }
+}
+
+fn integer_range(format: &str) -> Option<(i128, i128)> {
+    let (signed, bits) = match format.strip_prefix("uint") {
+        Some(bits) => (false, bits),
+        None => (true, format.strip_prefix("int")?),
+    };
+    let bits = match bits {
+        "8" | "16" | "32" | "64" => bits.parse::<u32>().ok()?,
+        _ => return None,
+    };
+    Some(if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) })
+}
+
+fn shown(texts: &BTreeSet<&str>) -> Option<String> {
+    (!texts.is_empty()).then(|| texts.iter().copied().collect::<Vec<_>>().join(" and "))
+}
+
+pub(super) fn arrow(label: &str, keyword: &str, old: Option<impl ToString>, new: Option<impl ToString>) -> String {
+    let old = old.map_or("none".to_owned(), |value| quoted(&value.to_string()));
+    let new = new.map_or("none".to_owned(), |value| quoted(&value.to_string()));
+    format!("{}: {keyword} {old} → {new}", named(label))
+}
+
+fn listed(values: &[(&str, &Value)]) -> String {
+    quoted(&values.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(", "))
+}

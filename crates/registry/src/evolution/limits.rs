@@ -1,0 +1,20 @@
+//! The bounds of one comparison. Past them the answer is an error, never a stack overflow or an endless run.
+
+/// Schemas nested in schemas, along pointers and, while comparing, along references too.
+pub const SCHEMA_DEPTH_MAX: usize = 128;
+/// Levels of JSON in one document, counting the objects and arrays inside `const`, `enum` and `default`.
+pub const JSON_DEPTH_MAX: usize = 512;
+/// JSON values in one document.
+pub const JSON_NODES_MAX: usize = 4_000_000;
+/// Subschemas loaded from both documents together.
+pub const SUBSCHEMAS_MAX: usize = 1_000_000;
+/// Steps of one comparison: pairs judged, fields looked at, alternatives built.
+pub const STEPS_MAX: usize = 5_000_000;
+/// Alternatives that one subschema's unions may multiply to before the gate answers "undecided".
+pub const ALTERNATIVES_MAX: usize = 512;
+/// Pairs of alternatives, or of fields, that are tried against each other to find the best match.
+pub const PAIRINGS_MAX: usize = 4_096;
+/// Findings kept in one report, the severest first.
+pub const FINDINGS_MAX: usize = 1_000;
+/// Characters of one quoted value in a finding.
+pub const QUOTED_CHARS_MAX: usize = 120;

@@ -1,0 +1,315 @@
+//! One alternative: a choice-free conjunction of spots, its keywords merged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::document::Arena;
+use super::kind::{Kind, Kinds};
+use super::number::{Bound, Num};
+use super::spot::{ArrayLayer, Conj, Contains, Count, Keywords, ObjectLayer, SpotId, Values};
+
+/// A construct whose effect the gate does not decide; compared for equivalence only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opaque {
+    Not,
+    Conditional,
+    DependentSchemas,
+    Unevaluated,
+    DynamicReference,
+    /// A `oneOf` whose branches were not proven disjoint.
+    Overlap,
+}
+
+/// Everything a choice of branches asserts together.
+#[derive(Clone)]
+pub(super) struct Merged<'a> {
+    pub(super) spots: Vec<SpotId>,
+    /// Which branch of which `oneOf` was chosen.
+    pub(super) choices: Vec<(SpotId, usize)>,
+    pub(super) kinds: Kinds,
+    pub(super) integer: bool,
+    pub(super) values: Option<Values<'a>>,
+    pub(super) minimum: Option<Bound>,
+    pub(super) maximum: Option<Bound>,
+    pub(super) multiples: Vec<Num>,
+    pub(super) length: Count,
+    pub(super) patterns: BTreeSet<&'a str>,
+    pub(super) formats: BTreeSet<&'a str>,
+    pub(super) array_layers: Vec<Rc<ArrayLayer>>,
+    pub(super) contains: Vec<Contains>,
+    pub(super) items: Count,
+    pub(super) unique: bool,
+    pub(super) object_layers: Vec<Rc<ObjectLayer<'a>>>,
+    pub(super) names: Conj,
+    pub(super) required: BTreeSet<&'a str>,
+    pub(super) dependent_required: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    pub(super) fields: Count,
+    pub(super) opaque: Vec<(Opaque, SpotId)>,
+}
+
+impl<'a> Merged<'a> {
+    pub(super) fn of(arena: &Arena<'a>, spots: Vec<SpotId>, choices: Vec<(SpotId, usize)>) -> Self {
+        let mut merged = Self::unconstrained();
+        for id in &spots {
+            merged.add(*id, &arena.spot(*id).keywords);
+        }
+        merged.spots = spots;
+        merged.choices = choices;
+        merged.settle();
+        merged
+    }
+
+    fn unconstrained() -> Self {
+        Self {
+            spots: Vec::new(),
+            choices: Vec::new(),
+            kinds: Kinds::ALL,
+            integer: false,
+            values: None,
+            minimum: None,
+            maximum: None,
+            multiples: Vec::new(),
+            length: Count::default(),
+            patterns: BTreeSet::new(),
+            formats: BTreeSet::new(),
+            array_layers: Vec::new(),
+            contains: Vec::new(),
+            items: Count::default(),
+            unique: false,
+            object_layers: Vec::new(),
+            names: Vec::new(),
+            required: BTreeSet::new(),
+            dependent_required: BTreeMap::new(),
+            fields: Count::default(),
+            opaque: Vec::new(),
+        }
+    }
+
+    /// An alternative that is nothing but a set of values, standing for several enumerated ones.
+    pub(super) fn enumerated(parts: &[Rc<Self>], kind: Kind) -> Self {
+        let mut merged = Self::unconstrained();
+        let mut values = Values::new();
+        for part in parts {
+            merged.spots.extend(&part.spots);
+            values.extend(
+                part.values
+                    .iter()
+                    .flatten()
+                    .filter(|(_, value)| Kind::of(value) == kind)
+                    .map(|(key, value)| (key.clone(), *value)),
+            );
+        }
+        merged.values = Some(values);
+        merged.settle();
+        merged
+    }
+
+    fn add(&mut self, id: SpotId, keywords: &Keywords<'a>) {
+        self.kinds = self.kinds.and(keywords.kinds);
+        self.integer |= keywords.integer;
+        if let Some(values) = &keywords.values {
+            self.values = Some(match self.values.take() {
+                None => values.clone(),
+                Some(own) => own.into_iter().filter(|(key, _)| values.contains_key(key)).collect(),
+            });
+        }
+        self.minimum = tighter(self.minimum, keywords.minimum, true);
+        self.maximum = tighter(self.maximum, keywords.maximum, false);
+        self.multiples.extend(keywords.multiple_of);
+        self.length = self.length.and(keywords.length);
+        self.patterns.extend(keywords.pattern);
+        self.formats.extend(keywords.format);
+        if let Some(array) = &keywords.array {
+            self.array_layers.extend(array.layers.iter().cloned());
+            self.contains.extend(array.contains);
+            self.items = self.items.and(array.count);
+            self.unique |= array.unique;
+        }
+        if let Some(object) = &keywords.object {
+            self.object_layers.extend(object.layers.iter().cloned());
+            self.names.extend(object.names);
+            self.required.extend(&object.required);
+            for (trigger, names) in &object.dependent_required {
+                self.dependent_required.entry(trigger).or_default().extend(names);
+            }
+            self.fields = self.fields.and(object.count);
+        }
+        let undecided = [
+            (keywords.not.is_some(), Opaque::Not),
+            (keywords.conditional.is_some(), Opaque::Conditional),
+            (!keywords.dependent_schemas.is_empty(), Opaque::DependentSchemas),
+            (keywords.unevaluated_dynamic, Opaque::Unevaluated),
+            (keywords.dynamic_reference, Opaque::DynamicReference),
+        ];
+        self.opaque.extend(undecided.into_iter().filter(|(present, _)| *present).map(|(_, opaque)| (opaque, id)));
+    }
+
+    /// Brings equal constraints to one spelling once everything is merged.
+    fn settle(&mut self) {
+        self.integer |= self.multiples.iter().any(|multiple| multiple.is_integral());
+        self.multiples.retain(|multiple| *multiple != Num::Int(1));
+        if self.integer {
+            self.minimum = self.minimum.map(|bound| bound.over_integers(true));
+            self.maximum = self.maximum.map(|bound| bound.over_integers(false));
+        }
+        let Some(mut values) = self.values.take() else { return };
+        values.retain(|_, value| self.kinds.has(Kind::of(value)) && self.admits_scalar(value) != Some(false));
+        self.kinds = values.values().fold(Kinds::NONE, |kinds, value| kinds.with(Kind::of(value)));
+        let mut numbers = values.values().filter_map(|value| value.as_number()).peekable();
+        if numbers.peek().is_some() {
+            self.integer = numbers.all(|number| Num::of(number).is_integral());
+        }
+        self.values = Some(values);
+    }
+
+    /// The enumerated values of one type, or `None` when the type's every value is meant.
+    pub(super) fn values_of(&self, kind: Kind) -> Option<Vec<(&str, &'a Value)>> {
+        let values = self.values.as_ref()?;
+        let own: Vec<_> = values
+            .iter()
+            .filter(|(_, value)| Kind::of(value) == kind)
+            .map(|(key, value)| (key.as_str(), *value))
+            .collect();
+        match kind {
+            Kind::Null => None,
+            Kind::Boolean if own.len() == 2 => None,
+            Kind::Boolean | Kind::Number | Kind::String | Kind::Array | Kind::Object => Some(own),
+        }
+    }
+
+    /// Whether the type is enumerated and the other rules are known to admit every value listed.
+    pub(super) fn is_surely_enumerated(&self, kind: Kind) -> bool {
+        let own = self.values.iter().flatten().filter(|(_, value)| Kind::of(value) == kind);
+        self.values.is_some() && own.into_iter().all(|(_, value)| self.admits_scalar(value) == Some(true))
+    }
+
+    /// Whether the scalar rules admit a scalar; arrays and objects are not decided here.
+    pub(super) fn admits_scalar(&self, value: &Value) -> Option<bool> {
+        match value {
+            Value::Null | Value::Bool(_) => Some(true),
+            Value::Number(number) => self.admits_number(Num::of(number)),
+            Value::String(text) => self.admits_text(text),
+            Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    fn admits_number(&self, value: Num) -> Option<bool> {
+        if self.integer && !value.is_integral()
+            || self.minimum.is_some_and(|bound| !bound.admits_number(value, true))
+            || self.maximum.is_some_and(|bound| !bound.admits_number(value, false))
+        {
+            return Some(false);
+        }
+        all_decided(self.multiples.iter().map(|multiple| value.is_multiple_of(*multiple)))
+    }
+
+    fn admits_text(&self, text: &str) -> Option<bool> {
+        if !self.length.admits(text.chars().count() as u64) {
+            return Some(false);
+        }
+        let patterns = all_decided(self.patterns.iter().map(|pattern| super::pattern::matches(pattern, text)));
+        match patterns {
+            Some(true) if !self.formats.is_empty() => None,
+            decided => decided,
+        }
+    }
+
+    /// The item schema of one position; the count of items is not looked at.
+    pub(super) fn item(&self, position: usize) -> Item {
+        let mut item = Item { conj: Vec::new(), listed: false };
+        for layer in &self.array_layers {
+            match layer.prefix.get(position) {
+                Some(schema) => {
+                    item.listed |= *schema != super::document::ANYTHING_SPOT;
+                    item.conj.push(*schema);
+                }
+                None => item.conj.extend(layer.rest),
+            }
+        }
+        item
+    }
+
+    /// The number of declared positions.
+    pub(super) fn positions(&self) -> usize {
+        self.array_layers.iter().map(|layer| layer.prefix.len()).max().unwrap_or(0)
+    }
+
+    /// What holds for the field `name`.
+    pub(super) fn field(&self, name: &str) -> Field<'a> {
+        let mut field = Field { conj: Vec::new(), listed: false, mapped: Vec::new(), unsure: BTreeMap::new() };
+        for layer in &self.object_layers {
+            let mut covered = false;
+            if let Some(schema) = layer.properties.get(name) {
+                covered = true;
+                field.listed |= *schema != super::document::ANYTHING_SPOT;
+                field.conj.push(*schema);
+            }
+            let mut unsure = false;
+            for (pattern, schema) in &layer.patterns {
+                match super::pattern::matches(pattern, name) {
+                    Some(true) => {
+                        covered = true;
+                        field.conj.push(*schema);
+                        field.mapped.push(*schema);
+                    }
+                    Some(false) => {}
+                    None => {
+                        unsure = true;
+                        field.unsure.insert(pattern, *schema);
+                    }
+                }
+            }
+            match layer.additional {
+                // Whether `additionalProperties` applies hangs on the undecided match; the caller asks for an audit.
+                Some(schema) if !covered && !unsure => {
+                    field.conj.push(schema);
+                    field.mapped.push(schema);
+                }
+                Some(schema) if !covered => {
+                    field.unsure.insert("additionalProperties", schema);
+                }
+                Some(_) | None => {}
+            }
+        }
+        field
+    }
+}
+
+/// What holds at one position of an array.
+pub(super) struct Item {
+    pub(super) conj: Conj,
+    pub(super) listed: bool,
+}
+
+/// What holds for one field of an object.
+pub(super) struct Field<'a> {
+    pub(super) conj: Conj,
+    /// Declared under `properties`.
+    pub(super) listed: bool,
+    /// The schemas that cover it as a map would: matching patterns and `additionalProperties`.
+    pub(super) mapped: Conj,
+    /// Schemas of which it is not known whether they cover it.
+    pub(super) unsure: BTreeMap<&'a str, SpotId>,
+}
+
+fn tighter(left: Option<Bound>, right: Option<Bound>, lower: bool) -> Option<Bound> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(if left.admits(right, lower) { right } else { left }),
+        (left, right) => left.or(right),
+    }
+}
+
+/// Kleene's conjunction: one refusal decides, otherwise one undecided leaves it open.
+pub(super) fn all_decided(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let mut outcome = Some(true);
+    for part in parts {
+        match part {
+            Some(true) => {}
+            Some(false) => return Some(false),
+            None => outcome = None,
+        }
+    }
+    outcome
+}

@@ -1,0 +1,151 @@
+//! Decides whether a short text matches a pattern, where JSON Schema's dialect and this parser's surely agree.
+//!
+//! Patterns come from strangers, so there is no backtracking: a pattern is run as the set of positions it can end at.
+//! Everything the two dialects read differently is answered with "not decided".
+
+use std::collections::BTreeSet;
+
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
+
+/// Escapes that mean the same to ECMA-262 and to this parser, for ASCII text.
+const SHARED_ESCAPES: &str = "dDwWsS.-/\\^$()[]{}|*+?";
+const PATTERN_CHARS_MAX: usize = 500;
+const TEXT_CHARS_MAX: usize = 500;
+/// Bound on a counted repetition that is unrolled.
+const REPEAT_MAX: u32 = 1_000;
+const STEPS_MAX: usize = 200_000;
+
+/// Whether a pattern is one of the usual spellings of "anything".
+pub(super) fn admits_everything(pattern: &str) -> bool {
+    matches!(pattern, "" | ".*" | "^" | "$" | "^.*" | ".*$")
+}
+
+/// Whether `text` matches `pattern` somewhere; `None` when that is not decided.
+pub(super) fn matches(pattern: &str, text: &str) -> Option<bool> {
+    if pattern == text_of_exact(pattern)? && !pattern.is_empty() {
+        return Some(text.contains(pattern));
+    }
+    let plain = text.chars().all(|character| character.is_ascii() && !character.is_ascii_control());
+    if !plain || text.len() > TEXT_CHARS_MAX || !is_shared_dialect(pattern) {
+        return None;
+    }
+    let hir = regex_syntax::parse(pattern).ok()?;
+    let mut run = Run { text: text.as_bytes(), steps: 0 };
+    let starts: BTreeSet<usize> = (0..=text.len()).collect();
+    Some(!run.ends(&hir, &starts)?.is_empty())
+}
+
+/// The pattern itself when every character stands for itself, otherwise an empty text.
+fn text_of_exact(pattern: &str) -> Option<&str> {
+    if pattern.len() > PATTERN_CHARS_MAX {
+        return None;
+    }
+    Some(if pattern.contains(|c: char| "\\^$.|?*+()[]{}".contains(c)) { "" } else { pattern })
+}
+
+fn is_shared_dialect(pattern: &str) -> bool {
+    let mut characters = pattern.chars().peekable();
+    let mut in_class = false;
+    while let Some(character) = characters.next() {
+        let next = characters.peek().copied();
+        let shared = match character {
+            '\\' => characters.next().is_some_and(|escaped| SHARED_ESCAPES.contains(escaped)),
+            '[' if in_class => false,
+            '[' => {
+                in_class = true;
+                next != Some(']')
+            }
+            ']' => {
+                in_class = false;
+                true
+            }
+            // Set operations of one dialect are plain characters of the other.
+            '&' | '~' | '-' if in_class => next != Some(character),
+            '(' => next != Some('?') || pattern.contains("(?:"),
+            '{' => next.is_some_and(|digit| digit.is_ascii_digit()),
+            other => other.is_ascii(),
+        };
+        if !shared {
+            return false;
+        }
+    }
+    // Only non-capturing groups may start with `(?`.
+    pattern.matches("(?").count() == pattern.matches("(?:").count()
+}
+
+struct Run<'t> {
+    text: &'t [u8],
+    steps: usize,
+}
+
+impl Run<'_> {
+    /// The positions at which `hir` can end when it starts at one of `starts`.
+    fn ends(&mut self, hir: &Hir, starts: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
+        self.steps += starts.len() + 1;
+        if self.steps > STEPS_MAX {
+            return None;
+        }
+        match hir.kind() {
+            HirKind::Empty => Some(starts.clone()),
+            HirKind::Literal(literal) => {
+                let fits = |start: &usize| self.text[*start..].starts_with(&literal.0).then(|| start + literal.0.len());
+                Some(starts.iter().filter_map(fits).collect())
+            }
+            HirKind::Class(class) => {
+                let fits = |start: &usize| {
+                    let byte = *self.text.get(*start)?;
+                    class_has(class, byte).then_some(start + 1)
+                };
+                Some(starts.iter().filter_map(fits).collect())
+            }
+            HirKind::Look(Look::Start) => Some(starts.iter().copied().filter(|start| *start == 0).collect()),
+            HirKind::Look(Look::End) => {
+                Some(starts.iter().copied().filter(|start| *start == self.text.len()).collect())
+            }
+            HirKind::Look(_) => None,
+            HirKind::Capture(capture) => self.ends(&capture.sub, starts),
+            HirKind::Concat(parts) => {
+                let mut reached = starts.clone();
+                for part in parts {
+                    reached = self.ends(part, &reached)?;
+                }
+                Some(reached)
+            }
+            HirKind::Alternation(parts) => {
+                let mut reached = BTreeSet::new();
+                for part in parts {
+                    reached.extend(self.ends(part, starts)?);
+                }
+                Some(reached)
+            }
+            HirKind::Repetition(repetition) => self.repeat(&repetition.sub, repetition.min, repetition.max, starts),
+        }
+    }
+
+    fn repeat(&mut self, part: &Hir, min: u32, max: Option<u32>, starts: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
+        if min > REPEAT_MAX || max.is_some_and(|max| max > REPEAT_MAX) {
+            return None;
+        }
+        let mut current = starts.clone();
+        for _ in 0..min {
+            current = self.ends(part, &current)?;
+        }
+        let mut reached = current.clone();
+        let mut round = min;
+        while !current.is_empty() && max.is_none_or(|max| round < max) {
+            current = self.ends(part, &current)?.difference(&reached).copied().collect();
+            reached.extend(&current);
+            round += 1;
+        }
+        Some(reached)
+    }
+}
+
+fn class_has(class: &Class, byte: u8) -> bool {
+    match class {
+        Class::Unicode(class) => {
+            class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&char::from(byte)))
+        }
+        Class::Bytes(class) => class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&byte)),
+    }
+}

@@ -1,0 +1,3 @@
+//! The registry's tests, in one binary.
+
+mod evolution;

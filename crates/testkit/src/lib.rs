@@ -1,0 +1,15 @@
+//! What the tests of several crates share.
+//!
+//! A test that needs a tool asks for it here. `cargo xtask test` finds or installs the tools and names them in the
+//! environment; where one cannot be had, the test says that it was skipped and is counted so, never as passed:
+//!
+//! ```no_run
+//! let Some(python) = karwan_testkit::python().or_skip() else { return };
+//! ```
+//!
+//! Not here: installing anything (`xtask`).
+
+pub mod skip;
+mod tool;
+
+pub use tool::{Tool, python};

@@ -1,0 +1,4 @@
+//! Tests of the testkit.
+
+mod skip;
+mod tool;

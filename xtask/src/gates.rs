@@ -1,0 +1,158 @@
+//! The gates of the catalogue: policy, stale output, and evolution against an older commit.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::command;
+use crate::finding::{Finding, settle};
+use crate::project::Project;
+use crate::steps::{Step, run_all};
+
+/// The committed catalogue.
+const CATALOG: &str = "catalog";
+
+/// Deeper than any catalogue: a deeper tree is a mistake, not a catalogue.
+const DEPTH_MAX: usize = 16;
+
+const GATES: &[Step] = &[
+    Step { name: "policy", run: policy },
+    Step { name: "stale output", run: stale_output },
+    Step { name: "evolution", run: evolution },
+];
+
+/// Runs the three gates, all of them, and fails when one did.
+pub fn run(project: &Project) -> Result<()> {
+    run_all(project, "gates", GATES)
+}
+
+fn policy(project: &Project) -> Result<()> {
+    command::run(project.karwan(&["catalog", "check", "--catalog", CATALOG]))
+}
+
+fn stale_output(project: &Project) -> Result<()> {
+    let scratch = Scratch::new("emitted")?;
+    let out = scratch.path.to_str().context("the temporary directory is not UTF-8")?;
+    command::run(project.karwan(&["catalog", "emit", "--out", out]))?;
+    let committed = project.root.join(CATALOG);
+    let committed = if committed.is_dir() { tree(&committed)? } else { Tree::new() };
+    settle(differences(&committed, &tree(&scratch.path)?)).context("`cargo xtask emit` repairs it")
+}
+
+fn evolution(project: &Project) -> Result<()> {
+    let Some(base) = base_commit(project)? else {
+        eprintln!("gate evolution: skipped: there is no earlier commit here");
+        return Ok(());
+    };
+    if command::output(project.git(&["cat-file", "-e", &format!("{base}:{CATALOG}")])).is_err() {
+        eprintln!("gate evolution: skipped: commit {base} has no {CATALOG}/");
+        return Ok(());
+    }
+    let scratch = Scratch::new("base")?;
+    check_out(project, &base, &scratch)?;
+    let older = scratch.path.to_str().context("the temporary directory is not UTF-8")?;
+    let mut gate = project.karwan(&["schema", "gate", "--base", older, "--catalog", CATALOG]);
+    if let Some(ticket) = std::env::var_os("KARWAN_OVERRIDE_TICKET").filter(|ticket| !ticket.is_empty()) {
+        gate.arg("--override-ticket").arg(ticket);
+    }
+    command::run(gate).with_context(|| format!("compared with commit {base}"))
+}
+
+/// The commit whose catalogue ours must follow: where our branch left the base. On the base itself that would be our
+/// own commit, which proves nothing, so its parent is taken. A base that was named must exist.
+fn base_commit(project: &Project) -> Result<Option<String>> {
+    if let Some(name) = std::env::var("KARWAN_BASE").ok().filter(|name| !name.is_empty()) {
+        return merge_base(project, &name).map(Some).with_context(|| format!("KARWAN_BASE is `{name}`"));
+    }
+    let head = commit(project, "HEAD").ok();
+    let base = merge_base(project, "origin/main").ok();
+    if base.is_some() && base != head {
+        return Ok(base);
+    }
+    Ok(commit(project, "HEAD~1").ok())
+}
+
+fn merge_base(project: &Project, name: &str) -> Result<String> {
+    let base = commit(project, name)?;
+    command::text(project.git(&["merge-base", "HEAD", &base]))
+}
+
+fn commit(project: &Project, name: &str) -> Result<String> {
+    command::text(project.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")]))
+}
+
+/// Writes the base's catalogue out through an index of its own, so that neither our index nor our files change, and
+/// no archiver is needed.
+fn check_out(project: &Project, base: &str, scratch: &Scratch) -> Result<()> {
+    let index = Scratch::new("index")?;
+    let index_file = index.path.join("index");
+    let mut read = project.git(&["read-tree", &format!("{base}:{CATALOG}")]);
+    read.env("GIT_INDEX_FILE", &index_file);
+    command::output(read)?;
+    let mut write = project.git(&["checkout-index", "--all", "--force"]);
+    write.arg(format!("--prefix={}/", scratch.path.display())).env("GIT_INDEX_FILE", &index_file);
+    command::output(write)?;
+    Ok(())
+}
+
+/// Path → bytes.
+pub type Tree = BTreeMap<String, Vec<u8>>;
+
+/// One finding for every file that is not, byte for byte, what the event types give.
+pub fn differences(committed: &Tree, emitted: &Tree) -> Vec<Finding> {
+    let finding = |path: &str, message: &str| Finding::on(&format!("{CATALOG}/{path}"), "stale-output", message);
+    let mut findings = Vec::new();
+    for (path, bytes) in emitted {
+        match committed.get(path) {
+            None => findings.push(finding(path, "the event types give this file, and it is not committed")),
+            Some(old) if old != bytes => findings.push(finding(path, "differs from what the event types give")),
+            Some(_) => {}
+        }
+    }
+    for path in committed.keys().filter(|path| !emitted.contains_key(*path)) {
+        findings.push(finding(path, "no event type gives this file"));
+    }
+    findings
+}
+
+fn tree(root: &Path) -> Result<Tree> {
+    let mut files = Tree::new();
+    let mut waiting = vec![(root.to_owned(), String::new(), 0)];
+    while let Some((directory, prefix, depth)) = waiting.pop() {
+        if depth > DEPTH_MAX {
+            bail!("{} is nested deeper than {DEPTH_MAX}", directory.display());
+        }
+        for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
+            let entry = entry?;
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if entry.file_type()?.is_dir() {
+                waiting.push((entry.path(), format!("{name}/"), depth + 1));
+            } else {
+                files.insert(name, fs::read(entry.path())?);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// A temporary directory of this process, removed at the end.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(purpose: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("karwan-{purpose}-{}", std::process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A directory left behind in the temporary directory harms nobody.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,70 @@
+//! `cargo xtask`: picks the verb.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool: printing is its work")]
+
+use std::process::ExitCode;
+
+use xtask::project::Project;
+use xtask::{check, emit, lint, requirements, slow, test_run};
+
+const USAGE: &str = "\
+Usage: cargo xtask VERB
+
+  lint                      formatting, clippy, tidy, licences, requirements, gates, docs; every step runs, failures are listed at the end
+  test                      finds or installs what the tests need, runs them, ends with `N passed, N failed, N skipped`
+  check                     lint, then test
+  emit                      writes catalog/ anew from the event types
+  requirements              counts of docs/requirements.md; fails when the page is not true
+  slow proptest --cases N   the tests with N cases for each property
+  help                      this text
+
+Environment:
+  KARWAN_BASE               git ref the schema gate compares with (default: origin/main, else HEAD~1)
+  KARWAN_OVERRIDE_TICKET    incident ticket that lets the schema gate pass a breaking change
+  KARWAN_CACHE              where tools are installed (default: $XDG_CACHE_HOME/karwan, else ~/.cache/karwan)
+  KARWAN_PYTHON             interpreter to prefer
+";
+
+/// `EX_USAGE` of sysexits: the command was used wrongly.
+const EXIT_USAGE: u8 = 64;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let project = match Project::find() {
+        Ok(project) => project,
+        Err(error) => return ended(Err(error)),
+    };
+    match words.as_slice() {
+        ["lint"] => ended(lint::run(&project)),
+        ["test"] => ended(test_run::run(&project, None)),
+        ["check"] => ended(check::run(&project)),
+        ["emit"] => ended(emit::run(&project)),
+        ["requirements"] => ended(requirements::run(&project)),
+        ["slow", rest @ ..] => match slow::parse(rest) {
+            Ok(suite) => ended(slow::run(&project, &suite)),
+            Err(reason) => usage(&reason),
+        },
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        [] => usage("a verb is needed"),
+        [verb, ..] => usage(&format!("no such command: `{}` (verb `{verb}`)", words.join(" "))),
+    }
+}
+
+fn usage(reason: &str) -> ExitCode {
+    eprintln!("xtask: {reason}\n\n{USAGE}");
+    ExitCode::from(EXIT_USAGE)
+}
+
+fn ended(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

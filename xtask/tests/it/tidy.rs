@@ -1,0 +1,147 @@
+use xtask::tidy::of_files;
+
+use crate::{printed, tree};
+
+/// The findings about one file; a file of a crate is reached, so that nothing is dead.
+fn check(path: &str, text: &str, expected: &[&str]) {
+    let findings = printed(of_files(&tree(&[(path, text)])));
+    let alive: Vec<&String> = findings.iter().filter(|finding| !finding.contains(": dead-file: ")).collect();
+    assert_eq!(alive, expected);
+}
+
+const SOURCE: &str = "crates/store/src/log.rs";
+
+#[test]
+fn a_file_of_800_lines_needs_a_reason_and_one_of_801_is_too_long() {
+    let reason = "//! Log.\n// tidy: long because the cases belong together\n";
+    let lines = |count: usize| "fn f() {}\n".repeat(count);
+    check(SOURCE, &lines(500), &[]);
+    check(
+        SOURCE,
+        &lines(501),
+        &["crates/store/src/log.rs: file-size: 501 lines: past 500 the head of the file says \
+           `// tidy: long because …`, or it is split"],
+    );
+    check(SOURCE, &format!("{reason}{}", lines(798)), &[]);
+    let message = "crates/store/src/log.rs: file-size: 801 lines, the most is 800: split it";
+    check(SOURCE, &format!("{reason}{}", lines(799)), &[message]);
+}
+
+#[test]
+fn a_reason_deep_in_the_file_is_none() {
+    let text = format!("{}// tidy: long because it is\n", "fn f() {}\n".repeat(501));
+    assert_eq!(
+        of_files(&tree(&[("crates/store/src/lib.rs", &text), ("crates/store/Cargo.toml", "[package]")])).len(),
+        1
+    );
+}
+
+#[test]
+fn tests_do_not_count_towards_the_size() {
+    let long = "fn f() {}\n".repeat(900);
+    check("crates/store/tests/it/log.rs", &long, &[]);
+    check(SOURCE, &format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n{long}}}\n"), &[]);
+}
+
+#[test]
+fn an_empty_file_is_found() {
+    check("docs.txt", " \n", &["docs.txt: empty-file: holds nothing: delete it"]);
+}
+
+#[test]
+fn modules_without_a_noun_are_found() {
+    check(
+        "crates/store/src/utils.rs",
+        "fn f() {}",
+        &["crates/store/src/utils.rs: module-name: `utils` names nothing: use a noun"],
+    );
+    check(
+        SOURCE,
+        "fn f() {}\nmod helpers {}",
+        &["crates/store/src/log.rs:2: module-name: module `helpers` names nothing: use a noun"],
+    );
+}
+
+#[test]
+fn unfinished_code_is_found() {
+    for (text, message) in [
+        ("fn f() { todo!() }", "`todo!` is unfinished work"),
+        ("fn f() { unimplemented!(\"x\") }", "`unimplemented!` is unfinished work"),
+        ("fn f() { std::dbg!(1); }", "`dbg!` is unfinished work"),
+        ("#[ignore]\nfn f() {}", "a test that never runs shows nothing"),
+        ("#[ignore = \"slow\"]\nfn f() {}", "a test that never runs shows nothing"),
+    ] {
+        check(SOURCE, text, &[&format!("crates/store/src/log.rs:1: unfinished: {message}")]);
+    }
+}
+
+#[test]
+fn words_of_unfinished_code_within_texts_are_no_code() {
+    check(SOURCE, "// never todo!()\nconst A: &str = \"#[ignore] dbg!(x)\";\nlet todo = 1;", &[]);
+}
+
+#[test]
+fn a_task_needs_a_number() {
+    let mark = concat!("TO", "DO");
+    let message = format!("crates/store/src/log.rs:1: task-mark: `{mark}` needs the number of an issue: `{mark}(#n)`");
+    check(SOURCE, &format!("// {mark}: later"), &[&message]);
+    check(SOURCE, &format!("// {mark}(#soon): later"), &[&message]);
+    check(SOURCE, &format!("// {mark}(#12): later\nconst MY_{mark}S: u8 = 1;"), &[]);
+}
+
+#[test]
+fn paths_of_a_machine_are_found_in_any_file() {
+    let path = concat!("/ho", "me/");
+    check(
+        "docs.txt",
+        &format!("see {path}ali/x"),
+        &[&format!("docs.txt:1: machine-path: `{path}` is a place of one machine")],
+    );
+    check("docs.txt", &format!("see app{path}x"), &[]);
+}
+
+#[test]
+fn hosts_of_package_registries_are_found_except_in_the_lock_file() {
+    let host = concat!("crates", ".io");
+    check(
+        "docs.txt",
+        &format!("from {host}"),
+        &[&format!("docs.txt:1: registry-host: `{host}` is a package registry's host")],
+    );
+    check("Cargo.lock", &format!("source = \"{host}\""), &[]);
+}
+
+#[test]
+fn the_library_knows_no_platform() {
+    let found = |line, word: &str| {
+        format!(
+            "crates/envelope/src/a.rs:{line}: platform-word: `{word}` belongs to a platform, and this crate knows none"
+        )
+    };
+    let text = "struct RoomId;\n// like HOTELS\nlet guest_name = 1;\n\"melmastoon.x.v1\"";
+    let expected = [found(1, "Room"), found(2, "HOTELS"), found(3, "guest"), found(4, "melmastoon")];
+    check("crates/envelope/src/a.rs", text, &expected.each_ref().map(String::as_str));
+}
+
+#[test]
+fn words_that_only_hold_a_platform_word_are_none() {
+    check("crates/registry/src/a.rs", "fn headroom(discourse: Recourse) {}", &[]);
+}
+
+#[test]
+fn platforms_and_tests_may_name_what_they_are_about() {
+    check("crates/melmastoon/src/a.rs", "struct Room;", &[]);
+    check("crates/envelope/tests/it/a.rs", "struct Room;", &[]);
+}
+
+#[test]
+fn a_file_that_must_name_a_platform_says_why() {
+    let reason = "// tidy: names a platform because the wire form is called after it\nconst NAME: &str = \"panorama\";";
+    check("crates/envelope/src/a.rs", reason, &[]);
+    let without = "// tidy: names a platform because \nconst NAME: &str = \"panorama\";";
+    check(
+        "crates/envelope/src/a.rs",
+        without,
+        &["crates/envelope/src/a.rs:2: platform-word: `panorama` belongs to a platform, and this crate knows none"],
+    );
+}
