@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::profile::Retention;
 use crate::row::Row;
 use crate::subject::Parts;
-use crate::text::text_form;
+use crate::text::{Ascii, text_form};
 
 /// Where a schema lives and which content it has: `schemas://<service>/<aggregate>/<verb>/v<n>#sha256-<hex>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -29,7 +29,11 @@ pub struct BadSchemaUri(String);
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut text = Ascii::<64>::new();
+        for byte in self.0 {
+            text.hex(byte.into(), 2);
+        }
+        f.write_str(text.as_str())
     }
 }
 

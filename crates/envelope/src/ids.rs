@@ -11,6 +11,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::text::Ascii;
+
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ULID_CHARS: usize = 26;
 /// The regular expression of a ULID; its first character carries only three bits.
@@ -113,9 +115,18 @@ impl<K> std::hash::Hash for Id<K> {
 
 impl<K: Kind> fmt::Display for Id<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; ULID_CHARS];
-        write!(f, "{}_{}", K::PREFIX, ulid_text(self.0, &mut text))
+        f.write_str(prefixed_text::<K>(self.0).as_str())
     }
+}
+
+/// The longest prefix, underscore included.
+const PREFIX_BYTES_MAX: usize = 32;
+
+fn prefixed_text<K: Kind>(bits: u128) -> Ascii<{ PREFIX_BYTES_MAX + ULID_CHARS }> {
+    const { assert!(K::PREFIX.len() < PREFIX_BYTES_MAX, "an id's prefix is short") };
+    let mut text = Ascii::new();
+    text.push(K::PREFIX).push("_").push(ulid_text(bits, &mut [0; ULID_CHARS]));
+    text
 }
 
 impl<K: Kind> fmt::Debug for Id<K> {
@@ -138,7 +149,7 @@ impl<K: Kind> FromStr for Id<K> {
 
 impl<K: Kind> Serialize for Id<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(prefixed_text::<K>(self.0).as_str())
     }
 }
 
@@ -298,8 +309,10 @@ fn parse_ulid(text: &str) -> Option<u128> {
 }
 
 fn print_uuid(bits: u128) -> String {
-    let hex = format!("{bits:032x}");
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    let mut text = Ascii::<36>::new();
+    text.hex(bits >> 96, 8).push("-").hex(bits >> 80, 4).push("-").hex(bits >> 64, 4);
+    text.push("-").hex(bits >> 48, 4).push("-").hex(bits, 12);
+    text.as_str().to_owned()
 }
 
 fn parse_uuid(text: &str) -> Option<u128> {

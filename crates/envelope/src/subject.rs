@@ -98,8 +98,15 @@ impl FromStr for Subject {
         if text.split('.').count() < 2 || !text.split('.').all(is_segment) {
             return Err(bad(text, SubjectRule::Shape));
         }
-        let last = text.rsplit('.').next().expect("split gives at least one part");
+        let (name, last) = text.rsplit_once('.').expect("it has two segments");
         let version = version_of(last).map_err(|rule| bad(text, rule))?;
+        // What stands before a version is a whole name without one.
+        if version.is_some() {
+            let (_, verb) = name.rsplit_once('.').ok_or_else(|| bad(text, SubjectRule::Shape))?;
+            if version_of(verb) != Ok(None) {
+                return Err(bad(text, SubjectRule::Version));
+            }
+        }
         Ok(Self { text: text.to_owned(), version })
     }
 }
@@ -111,9 +118,8 @@ fn is_segment(segment: &str) -> bool {
 
 /// The version in a segment such as `v1`; `None` where the segment is an ordinary word.
 fn version_of(segment: &str) -> Result<Option<u32>, SubjectRule> {
-    let Some(digits) = segment.strip_prefix('v').filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())) else {
-        return Ok(None);
-    };
+    let is_count = |rest: &&str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(digits) = segment.strip_prefix('v').filter(is_count) else { return Ok(None) };
     match digits.parse() {
         _ if digits.starts_with('0') => Err(SubjectRule::Version),
         Ok(version) => Ok(Some(version)),

@@ -1,5 +1,50 @@
 //! One spelling for a type on every wire: its `Display` and `FromStr`.
 
+/// A short ASCII text on the stack. Ids and times are printed for every event, several times; going through it, each is
+/// one write instead of one per part.
+pub(crate) struct Ascii<const BYTES: usize> {
+    bytes: [u8; BYTES],
+    length: usize,
+}
+
+impl<const BYTES: usize> Ascii<BYTES> {
+    pub const fn new() -> Self {
+        Self { bytes: [0; BYTES], length: 0 }
+    }
+
+    /// Appends a text; the caller's bound makes it fit.
+    pub fn push(&mut self, text: &str) -> &mut Self {
+        self.bytes[self.length..self.length + text.len()].copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        self
+    }
+
+    /// Appends a number in decimal, with at least this many digits.
+    pub fn decimal(&mut self, number: u64, digits: usize) -> &mut Self {
+        let width = digits.max(number.checked_ilog10().unwrap_or(0) as usize + 1);
+        let mut rest = number;
+        for place in (0..width).rev() {
+            self.bytes[self.length + place] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        self.length += width;
+        self
+    }
+
+    /// Appends a number's lowest hexadecimal digits.
+    pub fn hex(&mut self, number: u128, digits: usize) -> &mut Self {
+        for place in (0..digits).rev() {
+            self.bytes[self.length] = b"0123456789abcdef"[(number >> (4 * place)) as usize & 15];
+            self.length += 1;
+        }
+        self
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).expect("only ASCII was appended")
+    }
+}
+
 /// Gives a type with `Display` and `FromStr` its JSON form, a string, and the schema of that string.
 macro_rules! text_form {
     ($type:ident, $schema:tt) => {

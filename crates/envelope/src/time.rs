@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::text::text_form;
+use crate::text::{Ascii, text_form};
 
 /// An RFC 3339 instant. Equality and order are those of the instant; the number of fraction digits and the offset are
 /// kept only so that printing gives back the text that was read.
@@ -68,22 +68,38 @@ impl std::hash::Hash for Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let local = self.secs + i64::from(self.offset_minutes) * 60;
-        let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400));
-        let (year, month, day) = civil_from_days(days);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400) as u64);
+        let mut text = Ascii::<48>::new();
+        push_date(&mut text, days);
+        text.push("T")
+            .decimal(second / 3600, 2)
+            .push(":")
+            .decimal(second / 60 % 60, 2)
+            .push(":")
+            .decimal(second % 60, 2);
         if self.digits > 0 {
             let fraction = self.nanos / 10_u32.pow(9 - u32::from(self.digits));
-            write!(f, ".{fraction:0width$}", width = usize::from(self.digits))?;
+            text.push(".").decimal(fraction.into(), self.digits.into());
         }
         match self.offset_minutes {
-            0 => f.write_str("Z"),
+            0 => text.push("Z"),
             offset => {
-                let sign = if offset < 0 { '-' } else { '+' };
-                write!(f, "{sign}{:02}:{:02}", offset.abs() / 60, offset.abs() % 60)
+                let minutes = u64::from(offset.unsigned_abs());
+                text.push(if offset < 0 { "-" } else { "+" });
+                text.decimal(minutes / 60, 2).push(":").decimal(minutes % 60, 2)
             }
-        }
+        };
+        f.write_str(text.as_str())
     }
+}
+
+/// A year before 0 cannot be read, and is printed only for instants that were computed.
+fn push_date<const BYTES: usize>(text: &mut Ascii<BYTES>, days: i64) {
+    let (year, month, day) = civil_from_days(days);
+    if year < 0 {
+        text.push("-");
+    }
+    text.decimal(year.unsigned_abs(), 4).push("-").decimal(month as u64, 2).push("-").decimal(day as u64, 2);
 }
 
 impl fmt::Debug for Timestamp {
@@ -207,8 +223,9 @@ impl Date {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(i64::from(self.days));
-        write!(f, "{year:04}-{month:02}-{day:02}")
+        let mut text = Ascii::<24>::new();
+        push_date(&mut text, self.days.into());
+        f.write_str(text.as_str())
     }
 }
 

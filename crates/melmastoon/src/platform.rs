@@ -161,7 +161,13 @@ const POLICY: Policy = Policy {
     ai_payloads: &[],
     shared: &[],
     narrowing_forbidden: false,
-    not_secret: &[],
+    // What a model read and wrote, and what a theme is made of.
+    not_secret: &[
+        ("melmastoon.ai_orchestrator.completion.completed.v1", "inputTokens"),
+        ("melmastoon.ai_orchestrator.completion.completed.v1", "outputTokens"),
+        ("melmastoon.theme.preset.published.v1", "tokens"),
+        ("melmastoon.theme.tokens.changed.v1", "tokens"),
+    ],
     // Written by the device, drained by the service that reconciles it.
     owners: &[
         ("melmastoon.lock.credential.issued.local.v1", "sync-service"),

@@ -307,7 +307,7 @@ pub(super) fn schema(profile: &Profile) -> Value {
         "properties": {
             "specversion": { "const": "1.0" },
             "id": id_schema(profile.event_id),
-            "source": { "type": "string", "pattern": "^/services/.+$" },
+            "source": { "type": "string", "pattern": "^/services/", "minLength": SOURCE_PREFIX.len() + 1 },
             "type": { "type": "string", "minLength": 1, "maxLength": 200 },
             "subject": text,
             "time": time,

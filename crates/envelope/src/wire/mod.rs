@@ -53,6 +53,14 @@ pub enum EncodeError {
         /// The subject.
         subject: Subject,
     },
+    /// A payload without the aggregate's id, in a form that has no other place for it.
+    #[error("the profile {profile} reads the aggregate's id from the payload, as {template}, and it is not there")]
+    Key {
+        /// The profile.
+        profile: &'static str,
+        /// The row's template.
+        template: String,
+    },
     /// Metadata past its bound.
     #[error("metadata has {actual} bytes, and at most {max} are allowed")]
     MetadataTooLarge {
@@ -142,7 +150,13 @@ pub fn convert(from: &Profile, to: &Profile, directory: &Directory, bytes: &[u8]
         .into_iter()
         .filter(|fact| !derived.contains(fact))
         .partition(|fact| absent.contains(fact));
-    let derived = derived.into_iter().chain(made_up).filter(|fact| !back.derived.contains(fact)).collect();
+    // What neither has was not made up.
+    let absent_still: Vec<_> = back.envelope.absent().into_iter().filter(|fact| absent.contains(fact)).collect();
+    let derived = derived
+        .into_iter()
+        .chain(made_up)
+        .filter(|fact| !back.derived.contains(fact) && !absent_still.contains(fact))
+        .collect();
     Ok(Converted { text, lost, derived })
 }
 
@@ -179,14 +193,25 @@ impl<'a> Codec<'a> {
     fn tenant(self, tenant: Tenant) -> Result<String, EncodeError> {
         match tenant {
             Tenant::Platform => Ok(PLATFORM.to_owned()),
-            Tenant::One(id) => self.profile.tenant_id.print(id.bits()).map_err(self.id_error("tenant id")),
+            Tenant::One(id) => {
+                let text = self.profile.tenant_id.print(id.bits()).map_err(self.id_error("tenant id"))?;
+                if id.bits() == 0 { Err(self.id_error("tenant id")(zero_tenant(&text))) } else { Ok(text) }
+            }
         }
     }
 
     fn read_tenant(self, text: &str) -> Result<Tenant, BadId> {
         match text {
             PLATFORM => Ok(Tenant::Platform),
-            text => self.profile.tenant_id.parse(text).map(|bits| Tenant::One(TenantId::from_bits(bits))),
+            text => self.read_one_tenant(text),
+        }
+    }
+
+    /// A tenant that is not the platform, which tables keep as the zero id: no document may claim that.
+    fn read_one_tenant(self, text: &str) -> Result<Tenant, BadId> {
+        match self.profile.tenant_id.parse(text)? {
+            0 => Err(zero_tenant(text)),
+            bits => Ok(Tenant::One(TenantId::from_bits(bits))),
         }
     }
 
@@ -265,15 +290,24 @@ impl<'a> Codec<'a> {
         entry: &Entry,
         payload: &RawValue,
     ) -> Option<String> {
-        let value: Value = serde_json::from_str(payload.get()).ok()?;
         let template = &entry.row.key.0;
-        let message = match entry.row.key.render(&value) {
+        let message = match rendered_key(entry, payload) {
             Some(key) if (1..=KEY_BYTES_MAX).contains(&key.len()) => return Some(key),
             Some(key) => format!("the aggregate's id, {template}, has 1 to {KEY_BYTES_MAX} bytes, not {}", key.len()),
             None => format!("the aggregate's id needs {template}, which the payload lacks"),
         };
         reader.wrong(Rule::OrderingKey, field, message);
         None
+    }
+
+    /// Refuses to print what [`Codec::derive_key`] could not read back.
+    fn key_is_in_payload(self, envelope: &Envelope) -> Result<(), EncodeError> {
+        let Some(entry) = self.directory.resolve(envelope.subject.as_str()) else { return Ok(()) };
+        let key = rendered_key(entry, &envelope.payload);
+        if key.is_some_and(|key| (1..=KEY_BYTES_MAX).contains(&key.len())) {
+            return Ok(());
+        }
+        Err(EncodeError::Key { profile: self.profile.name, template: entry.row.key.0.clone() })
     }
 
     /// The idempotency key by the row's template, else the event's own id: a repetition is then the same event.
@@ -293,6 +327,16 @@ struct Named<'a> {
     written: Subject,
     /// The same, where the profile would print another.
     spelling: Option<Subject>,
+}
+
+fn zero_tenant(text: &str) -> BadId {
+    BadId::new(text, "the id of a tenant, which is never zero")
+}
+
+/// The aggregate's id by the row's template.
+fn rendered_key(entry: &Entry, payload: &RawValue) -> Option<String> {
+    let payload: Value = serde_json::from_str(payload.get()).ok()?;
+    entry.row.key.render(&payload)
 }
 
 /// The pattern of a form of ids, for schemas.

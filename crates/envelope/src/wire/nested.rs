@@ -33,7 +33,7 @@ struct Document<'a> {
     produced_by: ProducerField<'a>,
     idempotency_key: &'a str,
     payload: &'a RawValue,
-    metadata: &'a RawValue,
+    metadata: Metadata<'a>,
 }
 
 #[derive(Serialize)]
@@ -70,6 +70,19 @@ struct Metadata<'a> {
     extra: &'a serde_json::Map<String, Value>,
 }
 
+/// More than the named fields without provenance can need: two labels, an ordering key and a ULID.
+const NAMED_BYTES_MAX: usize = 1024;
+
+impl Metadata<'_> {
+    /// The serialised size, or a safe overestimate of it where the named fields are all there is.
+    fn bytes(&self) -> usize {
+        if self.extra.is_empty() && self.ai_provenance.is_none() && self.ordering_key.len() < NAMED_BYTES_MAX / 8 {
+            return NAMED_BYTES_MAX;
+        }
+        serde_json::to_string(self).expect("strings and plain values serialise").len()
+    }
+}
+
 pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, EncodeError> {
     let profile = codec.profile;
     let tenant = codec.tenant(envelope.tenant)?;
@@ -86,9 +99,9 @@ pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, En
         outbox_id: Form::Ulid.print(outbox).map_err(codec.id_error("outbox id"))?,
         extra: &free(&envelope.carried.extra),
     };
-    let metadata = serde_json::value::to_raw_value(&metadata).expect("strings and plain values serialise");
-    if metadata.get().len() > METADATA_BYTES_MAX {
-        return Err(EncodeError::MetadataTooLarge { actual: metadata.get().len(), max: METADATA_BYTES_MAX });
+    let actual = metadata.bytes();
+    if actual > METADATA_BYTES_MAX {
+        return Err(EncodeError::MetadataTooLarge { actual, max: METADATA_BYTES_MAX });
     }
     let causation = envelope.cause.causation.map(|id| codec.event_id(id.bits(), "causation id")).transpose()?;
     let document = Document {
@@ -109,10 +122,15 @@ pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, En
         },
         idempotency_key: &envelope.idempotency_key,
         payload: &envelope.payload,
-        metadata: &metadata,
+        metadata,
     };
-    Ok(serde_json::to_string(&document).expect("strings and plain values serialise"))
+    let mut text = Vec::with_capacity(envelope.payload.get().len() + FRAME_BYTES);
+    serde_json::to_writer(&mut text, &document).expect("strings and plain values serialise");
+    Ok(String::from_utf8(text).expect("serde_json writes UTF-8"))
 }
+
+/// What an envelope usually needs around its payload; only a first guess for the buffer.
+const FRAME_BYTES: usize = 1024;
 
 pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded, Violations> {
     let profile = codec.profile;
@@ -252,7 +270,7 @@ fn compact_bytes(read: &ReadMetadata, tenant: &str) -> usize {
         outbox_id: Form::Ulid.print(read.outbox).expect("every 128 bits are a ULID"),
         extra: &read.extra,
     };
-    serde_json::to_string(&metadata).expect("strings and plain values serialise").len()
+    metadata.bytes()
 }
 
 pub(super) fn schema(profile: &Profile) -> Value {

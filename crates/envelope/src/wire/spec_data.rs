@@ -37,6 +37,7 @@ struct Document<'a> {
 }
 
 pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, EncodeError> {
+    codec.key_is_in_payload(envelope)?;
     let spelling = codec.spelling(envelope);
     let causation = envelope.cause.causation.map(|id| codec.event_id(id.bits(), "causation id")).transpose()?;
     let document = Document {
@@ -172,7 +173,7 @@ pub(super) fn schema(profile: &Profile) -> Value {
             "id": id_schema(profile.event_id),
             "subject": { "type": "string", "maxLength": 200 },
             "type": { "type": "string", "maxLength": 200 },
-            "source": { "type": "string", "pattern": "^/services/.+$" },
+            "source": { "type": "string", "pattern": "^/services/", "minLength": SOURCE_PREFIX.len() + 1 },
             "time": { "type": "string", "format": "date-time" },
             "tenantId": tenant_schema(profile.tenant_id),
             "traceId": { "type": "string", "pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" },

@@ -32,6 +32,7 @@ pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, En
     if spelling.version() != 1 {
         return Err(EncodeError::Version { profile: codec.profile.name, subject: spelling });
     }
+    codec.key_is_in_payload(envelope)?;
     let id = codec.event_id(envelope.id.bits(), "event id")?;
     let tenant_id = match envelope.tenant {
         Tenant::Platform => None,
@@ -56,8 +57,8 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     let tenant = match reader.required::<Option<String>>("tenantId") {
         None => None,
         Some(None) => Some(Tenant::Platform),
-        Some(Some(text)) => match codec.profile.tenant_id.parse(&text) {
-            Ok(bits) => Some(Tenant::One(crate::ids::TenantId::from_bits(bits))),
+        Some(Some(text)) => match codec.read_one_tenant(&text) {
+            Ok(tenant) => Some(tenant),
             Err(error) => {
                 reader.wrong(Rule::FieldInvalid, "tenantId", error.to_string());
                 None

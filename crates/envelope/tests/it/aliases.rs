@@ -3,17 +3,17 @@
 use expect_test::expect;
 use karwan_envelope::profile::Profile;
 use karwan_envelope::wire;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::goldens::{edited, print, read};
+use crate::goldens::{self, edited, print, read};
 use crate::shop::{self, CLOUD, COUNTER, LEDGER, TILL};
 
 /// The name that a document says and the canonical one that it is read as.
 fn check(profile: &Profile, text: &str, canonical: &str) {
     let envelope = read(profile, text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(envelope.subject.as_str(), canonical);
-    let printed: Value = serde_json::from_str(&print(profile, &envelope)).unwrap();
-    assert_eq!(printed, serde_json::from_str::<Value>(text).unwrap());
+    let printed = goldens::value(&print(profile, &envelope));
+    assert_eq!(printed, goldens::value(text));
 }
 
 fn spelled(subject: &str, url: &str) -> String {
@@ -58,7 +58,7 @@ fn both_published_addresses_of_a_schema_are_kept() {
 fn an_alias_becomes_canonical_in_another_profile_and_preferred_where_one_is() {
     let name = |from: &Profile, to: &Profile, text: &str| {
         let converted = wire::convert(from, to, &shop::directory(), text.as_bytes()).unwrap();
-        let document: Value = serde_json::from_str(&converted.text).unwrap();
+        let document = goldens::value(&converted.text);
         ["eventType", "type"].iter().find_map(|field| document[*field].as_str().map(str::to_owned)).unwrap()
     };
     let aliased = edited(&COUNTER, |it| it["eventType"] = json!("depot.box.sent"));

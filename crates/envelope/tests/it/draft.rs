@@ -7,10 +7,9 @@ use karwan_envelope::envelope::{Context, Draft};
 use karwan_envelope::ids::TenantId;
 use karwan_envelope::mint::{Mint, SeededRandom};
 use karwan_envelope::time::{Clock, ManualClock, Timestamp};
-use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use crate::goldens::{print, read};
+use crate::goldens::{self, print, read};
 use crate::shop::{self, COUNTER, PROFILES};
 
 fn mint() -> Mint<ManualClock, SeededRandom> {
@@ -37,17 +36,17 @@ fn seal(subject: &str, context: &Context, mint: &Mint<ManualClock, SeededRandom>
     let draft = Draft {
         key: "o-77".to_owned(),
         idempotency_key: "o-77:placed".to_owned(),
-        payload: to_raw_value(&serde_json::json!({ "orderId": "o-77" })).unwrap(),
+        payload: to_raw_value(&serde_json::json!({ "orderId": "o-77" })).expect("a value prints"),
         ai_provenance: None,
     };
-    draft.seal(directory.resolve(subject).unwrap(), context, mint)
+    draft.seal(directory.resolve(subject).expect("one of the shop's names"), context, mint)
 }
 
 #[test]
 fn a_sealed_draft_has_every_mandatory_fact() {
     let mint = mint();
     let envelope = seal("till.order.placed.v1", &context(&mint), &mint);
-    let document: Value = serde_json::from_str(&print(&COUNTER, &envelope)).unwrap();
+    let document = goldens::value(&print(&COUNTER, &envelope));
     expect![[r#"
         {
           "actorId": {

@@ -71,7 +71,7 @@ prop_compose! {
 prop_compose! {
     /// What all forms carry, and everything that one of them carries.
     fn anything(profile: &'static Profile)(
-        ids in (any::<u128>(), any::<u128>(), any::<u128>()),
+        ids in (any::<u128>(), 1..=u128::MAX),
         subject in 0..shop::directory().entries().len(), alias in option::of(any::<prop::sample::Index>()),
         own in any::<bool>(), order in texts(), more in json_hostile::values(), key in texts(), idempotency_key in texts(),
         cause in causes(), kind in select(vec![ActorKind::User, ActorKind::System, ActorKind::Service, ActorKind::ApiKey]),

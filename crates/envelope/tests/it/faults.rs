@@ -1,16 +1,12 @@
 //! Bad envelopes: every violation is reported with its place and its rule, not only the first.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use karwan_envelope::profile::Profile;
 use karwan_envelope::violation::Rule;
 use serde_json::{Value, json};
 
-use crate::goldens::{self, edited};
+use crate::goldens::{self, check, edited};
 use crate::shop::{self, BOARD, CLOUD, COUNTER, LEDGER, TILL};
-
-fn check(profile: &Profile, edit: impl FnOnce(&mut Value), expected: Expect) {
-    expected.assert_eq(&goldens::faults(profile, &edited(profile, edit)));
-}
 
 #[test]
 fn six_faults_of_the_nested_form_give_six_violations() {
@@ -150,13 +146,7 @@ fn expect_one(profile: &Profile, text: &str, expected: &str) {
 #[test]
 fn an_explicit_null_is_refused_wherever_a_value_is_optional_or_not() {
     for profile in shop::PROFILES {
-        let fields: Vec<String> = serde_json::from_str::<Value>(goldens::full(profile))
-            .unwrap()
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect();
+        let fields: Vec<String> = goldens::value(goldens::full(profile)).as_object().unwrap().keys().cloned().collect();
         for field in fields {
             // Any JSON is a payload as far as the envelope goes; a row of nobody's is the platform's.
             if ["payload", "data"].contains(&&*field) || (profile.name == "board" && field == "tenantId") {
@@ -183,7 +173,7 @@ fn unknown_fields_are_refused_and_their_pointers_escaped() {
 }
 
 fn check_unknown(profile: &Profile, parent: &str, name: &str, pointer: &str) {
-    let text = edited(profile, |it| it.pointer_mut(parent).unwrap()[name] = json!(1));
+    let text = edited(profile, |it| it.pointer_mut(parent).expect("a place in the golden document")[name] = json!(1));
     expect_one(profile, &text, &format!("{pointer}: this profile has no such field (envelope-field-unknown)"));
 }
 

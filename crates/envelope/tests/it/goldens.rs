@@ -1,5 +1,6 @@
 //! C-01: what a profile read, it prints back, field by field and in order.
 
+use expect_test::Expect;
 use karwan_envelope::profile::Profile;
 use karwan_envelope::wire;
 use karwan_envelope::{Envelope, Violations};
@@ -28,7 +29,7 @@ pub fn full(profile: &Profile) -> &'static str {
 
 /// The golden document of a profile with something changed.
 pub fn edited(profile: &Profile, edit: impl FnOnce(&mut Value)) -> String {
-    let mut document: Value = serde_json::from_str(full(profile)).expect("a golden document is JSON");
+    let mut document = value(full(profile));
     edit(&mut document);
     document.to_string()
 }
@@ -36,6 +37,23 @@ pub fn edited(profile: &Profile, edit: impl FnOnce(&mut Value)) -> String {
 /// Everything that is wrong with a document, a line each.
 pub fn faults(profile: &Profile, text: &str) -> String {
     read(profile, text).map_or_else(|violations| violations.to_string(), |_| "nothing wrong".to_owned())
+}
+
+/// The faults of a golden document with something changed.
+pub fn check(profile: &Profile, edit: impl FnOnce(&mut Value), expected: Expect) {
+    expected.assert_eq(&faults(profile, &edited(profile, edit)));
+}
+
+/// A golden document with something changed is read, and printed back as it was.
+pub fn taken(profile: &Profile, edit: impl FnOnce(&mut Value)) {
+    let text = edited(profile, edit);
+    let envelope = read(profile, &text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(value(&print(profile, &envelope)), value(&text));
+}
+
+/// A document as a value.
+pub fn value(text: &str) -> Value {
+    serde_json::from_str(text).expect("a document is JSON")
 }
 
 /// Reads a document of a profile.

@@ -11,6 +11,7 @@ mod hostile;
 mod ids;
 mod json;
 mod json_hostile;
+mod keys;
 mod metadata;
 mod mint;
 mod money;

@@ -21,9 +21,9 @@ fn of_bytes(bytes: usize, filler: &str) -> String {
     })
 }
 
-fn without_filler(envelope: &Envelope, add: usize) -> Envelope {
+fn longer_by(envelope: &Envelope, add: usize) -> Envelope {
     let mut envelope = envelope.clone();
-    let text = envelope.carried.extra["filler"].as_str().unwrap().to_owned() + &"x".repeat(add);
+    let text = envelope.carried.extra["filler"].as_str().expect("it was filled").to_owned() + &"x".repeat(add);
     envelope.carried.extra.insert("filler".to_owned(), json!(text));
     envelope
 }
@@ -36,7 +36,7 @@ fn metadata_of_4096_bytes_is_taken_and_of_4097_refused_by_reader_and_printer() {
         assert_eq!(read(&COUNTER, &printed).unwrap(), envelope);
         expect!["/metadata: 4097 bytes serialised, and at most 4096 are allowed (envelope-metadata-too-large)"]
             .assert_eq(&goldens::faults(&COUNTER, &of_bytes(METADATA_BYTES_MAX + 1, filler)));
-        let error = wire::encode(&COUNTER, &shop::directory(), &without_filler(&envelope, 1)).unwrap_err();
+        let error = wire::encode(&COUNTER, &shop::directory(), &longer_by(&envelope, 1)).unwrap_err();
         assert_eq!(error, EncodeError::MetadataTooLarge { actual: 4097, max: 4096 });
     }
 }
@@ -102,7 +102,7 @@ fn attributes_of_other_parties_pass_and_keep_their_types() {
         it["abcdefghij0123456789"] = json!(false);
     });
     let printed = print(&CLOUD, &read(&CLOUD, &text).unwrap());
-    assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), serde_json::from_str::<Value>(&text).unwrap());
+    assert_eq!(goldens::value(&printed), goldens::value(&text));
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn mint() -> Mint<ManualClock, SeededRandom> {
 fn check_ascending(ids: &[EventId]) {
     assert!(ids.iter().all(|id| id.is_v7()));
     for form in [Form::UuidV7, Form::Ulid, Form::Prefixed("evt")] {
-        let texts: Vec<String> = ids.iter().map(|id| form.print(id.bits()).unwrap()).collect();
+        let texts: Vec<String> =
+            ids.iter().map(|id| form.print(id.bits()).expect("a minted id has every form")).collect();
         assert!(texts.is_sorted_by(|a, b| a < b), "not ascending in {form:?}");
     }
 }

@@ -8,7 +8,9 @@ const LIMIT: i128 = 10_i128.pow(38);
 
 fn check(json: &str, expected: Expect) {
     let read = serde_json::from_str::<Money>(json);
-    expected.assert_eq(&read.map_or_else(|error| error.to_string(), |money| serde_json::to_string(&money).unwrap()));
+    expected.assert_eq(
+        &read.map_or_else(|error| error.to_string(), |money| serde_json::to_string(&money).expect("money prints")),
+    );
 }
 
 proptest! {

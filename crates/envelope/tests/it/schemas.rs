@@ -18,7 +18,7 @@ fn validator(profile: &Profile) -> Validator {
 /// Both the schema and the codec refuse the edited golden document.
 fn check_refused(profile: &Profile, edit: impl FnOnce(&mut Value)) {
     let text = edited(profile, edit);
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document = goldens::value(&text);
     assert!(!validator(profile).is_valid(&document), "the schema of {} takes {text}", profile.name);
     assert!(goldens::read(profile, &text).is_err(), "the codec of {} takes {text}", profile.name);
 }
@@ -26,7 +26,7 @@ fn check_refused(profile: &Profile, edit: impl FnOnce(&mut Value)) {
 #[test]
 fn every_golden_document_matches_the_schema_of_its_form() {
     for (profile, text) in goldens::ALL {
-        let document: Value = serde_json::from_str(text).unwrap();
+        let document = goldens::value(text);
         let errors: Vec<String> = validator(profile).iter_errors(&document).map(|error| error.to_string()).collect();
         assert_eq!(errors, [""; 0], "{}", profile.name);
     }
@@ -35,7 +35,7 @@ fn every_golden_document_matches_the_schema_of_its_form() {
 #[test]
 fn a_golden_document_matches_no_other_form() {
     for (profile, text) in goldens::ALL {
-        let document: Value = serde_json::from_str(text).unwrap();
+        let document = goldens::value(text);
         for other in PROFILES.into_iter().filter(|other| other.name != profile.name) {
             assert!(!validator(other).is_valid(&document), "{} as {}", profile.name, other.name);
         }
@@ -109,7 +109,7 @@ proptest! {
     fn whatever_a_codec_prints_its_schema_takes(which in 0..5_usize, envelope in envelopes::with_every_fact(&COUNTER)) {
         let profile = PROFILES[which];
         if let Ok(text) = wire::encode(profile, &shop::directory(), &envelope) {
-            let document: Value = serde_json::from_str(&text).unwrap();
+            let document = goldens::value(&text);
             let errors: Vec<String> = validator(profile).iter_errors(&document).map(|error| error.to_string()).collect();
             prop_assert_eq!(errors, Vec::<String>::new(), "{}", text);
         }

@@ -145,7 +145,7 @@ fn what_is_no_instant_or_has_a_second_spelling_is_refused() {
 }
 
 fn check_refusal(text: &str, expected: Expect) {
-    expected.assert_eq(&text.parse::<Timestamp>().unwrap_err().to_string());
+    expected.assert_eq(&text.parse::<Timestamp>().expect_err(text).to_string());
 }
 
 #[test]

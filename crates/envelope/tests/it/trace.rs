@@ -3,9 +3,9 @@
 use karwan_envelope::cause::{Cause, Span, Traceparent};
 use karwan_envelope::ids::{CorrelationId, EventId, Form};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::goldens::{edited, full, print, read};
+use crate::goldens::{self, edited, full, print, read};
 use crate::shop::{CLOUD, COUNTER, LEDGER, TILL};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -35,10 +35,10 @@ fn a_trace_id_goes_in_and_comes_out_the_same() {
         let envelope = read(profile, &text).unwrap();
         assert_eq!(envelope.cause.correlation.to_string(), correlation);
         assert_eq!(envelope.cause.span, Some(Span { id: 0x00f0_67aa_0ba9_02b7, flags: 0 }));
-        let printed: Value = serde_json::from_str(&print(profile, &envelope)).unwrap();
+        let printed = goldens::value(&print(profile, &envelope));
         assert_eq!(printed[field], json!(format!("00-{TRACE}-00f067aa0ba902b7-00")));
         for other in [&COUNTER, &LEDGER] {
-            let printed: Value = serde_json::from_str(&print(other, &envelope)).unwrap();
+            let printed = goldens::value(&print(other, &envelope));
             assert_eq!(printed["correlationId"], json!(correlation));
         }
     }
@@ -60,7 +60,7 @@ fn a_business_id_is_printed_as_the_correlation_where_a_form_has_no_other_place()
     let mut envelope = read(&TILL, full(&TILL)).unwrap();
     assert_eq!(envelope.cause.business.as_deref(), Some("ord_o-77"));
     envelope.cause.business = None;
-    let printed: Value = serde_json::from_str(&print(&TILL, &envelope)).unwrap();
+    let printed = goldens::value(&print(&TILL, &envelope));
     assert_eq!(printed["correlationId"], json!(envelope.cause.correlation.to_string()));
     assert_eq!(read(&TILL, &printed.to_string()).unwrap().cause.business, None);
     let error = read(&TILL, &edited(&TILL, |it| it["correlationId"] = json!(""))).unwrap_err();

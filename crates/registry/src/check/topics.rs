@@ -207,7 +207,8 @@ impl Report<'_, '_> {
     }
 
     fn local_only(&mut self) {
-        let is_local = |subject: &str| subject.split('.').any(|segment| segment == "local");
+        // `….local.v1`; a word elsewhere in a name means something else.
+        let is_local = |subject: &str| subject.rsplit('.').nth(1) == Some("local");
         for topic in self.files.topics.topics.iter().filter(|topic| is_local(&topic.subject)) {
             let remedy = "move it to localOnly: it is never published";
             self.say(Gate::LocalOnly, topic, "a local subject among the topics", remedy);

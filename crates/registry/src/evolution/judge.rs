@@ -19,12 +19,13 @@ use std::rc::Rc;
 
 use super::error::{Error, Fault};
 use super::kind::{Kind, Kinds};
-use super::limits::SCHEMA_DEPTH_MAX;
+use super::limits::PAIR_DEPTH_MAX;
 use super::merged::Merged;
 use super::normal::{Forms, Normal};
 use super::report::{Direction, Finding, Severity};
 use super::rule::Rule;
 use super::spot::{Conj, SpotId};
+use unions::Union;
 
 type Pair = (Conj, Conj);
 
@@ -90,6 +91,14 @@ impl Part {
         self.own.extend(other.own);
         self.children.extend(other.children);
     }
+}
+
+/// Two alternatives of one type, and how findings name the value they describe.
+#[derive(Clone, Copy)]
+struct Sides<'m, 'a> {
+    old: &'m Merged<'a>,
+    new: &'m Merged<'a>,
+    label: &'m str,
 }
 
 /// A judged pair: where its findings are, and what they amount to.
@@ -192,11 +201,11 @@ impl<'a> Judge<'a> {
     }
 
     fn refuse_depth(&self, at: &Conj) -> Result<(), Error> {
-        if self.depth < SCHEMA_DEPTH_MAX {
+        if self.depth < PAIR_DEPTH_MAX {
             return Ok(());
         }
         let spot = self.forms.arena.spot(at.first().copied().unwrap_or_default());
-        Err(Error::new(spot.side, spot.pointer.clone(), Fault::TooDeep { limit: SCHEMA_DEPTH_MAX }))
+        Err(Error::new(spot.side, spot.pointer.clone(), Fault::TooDeep { limit: PAIR_DEPTH_MAX }))
     }
 
     /// Whether both admit the same instances.
@@ -220,7 +229,8 @@ impl<'a> Judge<'a> {
         }
         self.judge_kinds(&before, &after, label, &mut part);
         for kind in before.kinds().and(after.kinds()).iter() {
-            self.judge_alternatives(kind, &before.of_kind(kind), &after.of_kind(kind), label, &mut part)?;
+            let (old, new) = (before.of_kind(kind), after.of_kind(kind));
+            self.judge_alternatives(Union { kind, old: &old, new: &new, label }, &mut part)?;
         }
         Ok(part)
     }
@@ -252,20 +262,21 @@ impl<'a> Judge<'a> {
         if old.spots == new.spots {
             return Ok(part);
         }
-        self.judge_opaque(old, new, label, &mut part)?;
-        let settled = self.judge_values(kind, old, new, label, &mut part)?;
+        let sides = Sides { old, new, label };
+        self.judge_opaque(sides, &mut part)?;
+        let settled = self.judge_values(kind, sides, &mut part)?;
         match kind {
             Kind::Null | Kind::Boolean => {}
             Kind::Number => {
-                self.judge_integer(old, new, label, &mut part);
+                self.judge_integer(sides, &mut part);
                 if !settled {
-                    self.judge_number(old, new, label, &mut part);
+                    self.judge_number(sides, &mut part);
                 }
             }
             Kind::String if settled => {}
-            Kind::String => self.judge_string(old, new, label, &mut part),
-            Kind::Array => self.judge_array(old, new, label, &mut part)?,
-            Kind::Object => self.judge_object(old, new, label, &mut part)?,
+            Kind::String => self.judge_string(sides, &mut part),
+            Kind::Array => self.judge_array(sides, &mut part)?,
+            Kind::Object => self.judge_object(sides, &mut part)?,
         }
         Ok(part)
     }

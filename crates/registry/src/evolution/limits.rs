@@ -1,7 +1,9 @@
 //! The bounds of one comparison. Past them the answer is an error, never a stack overflow or an endless run.
 
-/// Schemas nested in schemas, along pointers and, while comparing, along references too.
+/// Schemas nested in schemas within one document.
 pub const SCHEMA_DEPTH_MAX: usize = 128;
+/// Pairs of schemas judged inside each other; references can lead deeper than the document is nested.
+pub const PAIR_DEPTH_MAX: usize = 1_000;
 /// Levels of JSON in one document, counting the objects and arrays inside `const`, `enum` and `default`.
 pub const JSON_DEPTH_MAX: usize = 512;
 /// JSON values in one document.
@@ -18,3 +20,5 @@ pub const PAIRINGS_MAX: usize = 4_096;
 pub const FINDINGS_MAX: usize = 1_000;
 /// Characters of one quoted value in a finding.
 pub const QUOTED_CHARS_MAX: usize = 120;
+/// Stack of the thread that judges: several times what the bound on depth takes in an unoptimised build.
+pub const STACK_BYTES: usize = 64 * 1024 * 1024;

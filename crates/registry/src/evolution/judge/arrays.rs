@@ -1,11 +1,11 @@
 //! Lists and tuples.
 
 use super::scalars::CountRules;
-use super::{Judge, Part, named};
+use super::{Judge, Part, Sides, named};
 use crate::evolution::error::Error;
 use crate::evolution::merged::{Item, Merged};
 use crate::evolution::rule::Rule;
-use crate::evolution::spot::{Contains, Count};
+use crate::evolution::spot::{Conj, Contains, Count};
 
 const ITEMS: CountRules = CountRules {
     keywords: ["minItems", "maxItems"],
@@ -16,26 +16,25 @@ const ITEMS: CountRules = CountRules {
 impl<'a> Judge<'a> {
     pub(super) fn judge_array(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let (before, after) = (self.reach(old)?, self.reach(new)?);
         for position in 0..old.positions().max(new.positions()) {
             self.forms.spend(1, new.spots.first())?;
-            self.judge_position(old, new, (before, after), position, label, part)?;
+            self.judge_position(sides, (before, after), position, part)?;
         }
         let declared = old.positions().max(new.positions());
-        self.judge_further_items(old, new, (before, after), declared, label, part)?;
+        self.judge_further_items(sides, (before, after), declared, part)?;
         // A list whose rest is closed has its length from its positions; those were judged one by one.
-        self.judge_count(&ITEMS, old, new, (old.items.and(before), new.items.and(after)), label, part);
+        self.judge_count(&ITEMS, sides, (old.items.and(before), new.items.and(after)), part);
         if old.unique != new.unique {
             let rule = if new.unique { Rule::UniqueItemsRequired } else { Rule::UniqueItemsLifted };
             let change = format!("{}: uniqueItems {} → {}", named(label), old.unique, new.unique);
             part.find(rule, self.place_in(old, new, &["uniqueItems"]), change);
         }
-        self.judge_contains(old, new, label, part)
+        self.judge_contains(sides, part)
     }
 
     /// How many items there can be, as far as closed positions tell.
@@ -52,19 +51,20 @@ impl<'a> Judge<'a> {
 
     fn judge_position(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
+        sides: Sides<'_, 'a>,
         (before, after): (Count, Count),
         position: usize,
-        label: &str,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let (was, is): (Item, Item) = (old.item(position), new.item(position));
         let label = format!("{label}[{position}]");
         let index = position as u64;
         let (had, has) = (before.admits(index + 1), after.admits(index + 1));
         match (had, has) {
             (false, false) => return Ok(()),
+            // Too short before for this item, but its schema was written down: consumers read the item by it.
+            (false, true) if self.is_described(&was.conj)? => {}
             (false, true) => {
                 let pointer = self.pointer_of(&is.conj);
                 part.find(Rule::TuplePositionAdded, pointer, format!("{}: position added", named(&label)));
@@ -102,16 +102,20 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
+    /// Neither `false` nor anything at all.
+    fn is_described(&mut self, conj: &Conj) -> Result<bool, Error> {
+        Ok(!self.forms.is_banned(conj)? && !self.forms.is_anything(conj)?)
+    }
+
     /// The items past every declared position.
     fn judge_further_items(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
+        sides: Sides<'_, 'a>,
         (before, after): (Count, Count),
         declared: usize,
-        label: &str,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let next = declared as u64 + 1;
         let (was, is) = (old.item(declared).conj, new.item(declared).conj);
         let keywords = ["items", "additionalItems", "unevaluatedItems", "maxItems"];
@@ -119,6 +123,7 @@ impl<'a> Judge<'a> {
         let closed = |merged: &Merged<'a>, reach: Count| !reach.admits(next) && merged.items.max != reach.max;
         match (before.admits(next), after.admits(next)) {
             (true, true) => part.child(self.judge(&was, &is, &format!("{label}[]"))?),
+            (false, true) if self.is_described(&was)? => part.child(self.judge(&was, &is, &format!("{label}[]"))?),
             (true, false) if closed(new, after) => {
                 let change = format!("{}: further items are refused", named(label));
                 part.find(Rule::ArrayClosed, self.place_in(old, new, &keywords), change);
@@ -134,11 +139,10 @@ impl<'a> Judge<'a> {
 
     fn judge_contains(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let pointer = self.place_in(old, new, &["contains"]);
         for wanted in &new.contains {
             let mut covered = false;

@@ -2,19 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Judge, Part, field_label, named};
+use super::{Judge, Part, Sides, field_label, named};
 use crate::evolution::error::Error;
 use crate::evolution::limits::PAIRINGS_MAX;
 use crate::evolution::merged::{Field, Merged};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::Conj;
-
-/// Two objects whose fields are compared.
-pub(super) struct FieldPair<'m, 'a> {
-    pub(super) old: &'m Merged<'a>,
-    pub(super) new: &'m Merged<'a>,
-    pub(super) label: &'m str,
-}
 
 /// One name on both sides.
 struct Named<'a> {
@@ -29,7 +22,7 @@ struct Named<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn judge_fields(&mut self, pair: &FieldPair<'_, 'a>, part: &mut Part) -> Result<(), Error> {
+    pub(super) fn judge_fields(&mut self, pair: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         for name in spoken_names(pair.old, pair.new) {
             self.forms.spend(1, pair.new.spots.first())?;
@@ -55,7 +48,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn named_field(&mut self, pair: &FieldPair<'_, 'a>, name: &'a str) -> Result<Named<'a>, Error> {
+    fn named_field(&mut self, pair: Sides<'_, 'a>, name: &'a str) -> Result<Named<'a>, Error> {
         let (was, is) = (pair.old.field(name), pair.new.field(name));
         Ok(Named {
             name,
@@ -69,7 +62,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Patterns of which it is not known whether they cover this name must be the same ones.
-    fn judge_unsure(&mut self, pair: &FieldPair<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
+    fn judge_unsure(&mut self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
         let (was, is) = (&field.was.unsure, &field.is.unsure);
         let mut same = was.keys().eq(is.keys());
         if same {
@@ -85,13 +78,13 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge_kept(&mut self, pair: &FieldPair<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
+    fn judge_kept(&mut self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
         self.judge_required(pair, field, part);
         part.child(self.judge(&field.was.conj, &field.is.conj, &field_label(pair.label, field.name))?);
         Ok(())
     }
 
-    fn judge_required(&self, pair: &FieldPair<'_, 'a>, field: &Named<'a>, part: &mut Part) {
+    fn judge_required(&self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) {
         let (rule, change) = match (field.was_required, field.is_required) {
             (true, true) | (false, false) => return,
             (false, true) => (Rule::FieldMadeRequired, "optional → required"),
@@ -101,7 +94,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A field declared by neither side, or declared as forbidden.
-    fn judge_unlisted(&self, pair: &FieldPair<'_, 'a>, field: &Named<'a>, part: &mut Part) {
+    fn judge_unlisted(&self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) {
         let label = pair.label_of(field);
         let required = || self.place_in(pair.old, pair.new, &["required"]);
         match (field.was_required, field.is_required) {
@@ -124,7 +117,7 @@ impl<'a> Judge<'a> {
         Ok(described && self.equivalent(&field.was.conj, &field.is.conj)?)
     }
 
-    fn judge_gone_field(&mut self, pair: &FieldPair<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
+    fn judge_gone_field(&mut self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
         let (label, pointer) = (pair.label_of(field), self.pointer_of(&field.was.conj));
         part.find(Rule::FieldRemoved, pointer.clone(), format!("{label}: field removed"));
         if !self.judge(&field.was.conj, &field.is.conj, field.name)?.summary.replays() {
@@ -140,7 +133,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge_come_field(&mut self, pair: &FieldPair<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
+    fn judge_come_field(&mut self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
         let (label, pointer) = (pair.label_of(field), self.pointer_of(&field.is.conj));
         if field.is_required && !field.was_required {
             part.find(Rule::RequiredFieldAdded, pointer, format!("{label}: required field added"));
@@ -178,7 +171,7 @@ impl<'a> Judge<'a> {
     /// Takes out the pairs of a field gone and a field added that have the same schema.
     fn take_renames(
         &mut self,
-        pair: &FieldPair<'_, 'a>,
+        pair: Sides<'_, 'a>,
         gone: &mut Vec<Named<'a>>,
         come: &mut Vec<Named<'a>>,
         part: &mut Part,
@@ -208,8 +201,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-impl FieldPair<'_, '_> {
-    fn label_of(&self, field: &Named<'_>) -> String {
+impl Sides<'_, '_> {
+    fn label_of(self, field: &Named<'_>) -> String {
         named(&field_label(self.label, field.name))
     }
 }

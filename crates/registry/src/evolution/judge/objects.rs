@@ -1,8 +1,7 @@
 //! Objects: the fields beyond the declared ones, their names, their number, and what they ask of each other.
 
-use super::fields::FieldPair;
 use super::scalars::CountRules;
-use super::{Judge, Part, named};
+use super::{Judge, Part, Sides, named};
 use crate::evolution::document::STRING_SPOT;
 use crate::evolution::error::Error;
 use crate::evolution::merged::Merged;
@@ -18,36 +17,34 @@ const FIELDS: CountRules = CountRules {
 impl<'a> Judge<'a> {
     pub(super) fn judge_object(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
-        self.judge_fields(&FieldPair { old, new, label }, part)?;
-        self.judge_undeclared(old, new, label, part)?;
-        self.judge_names(old, new, label, part)?;
-        self.judge_count(&FIELDS, old, new, field_counts(old, new), label, part);
-        self.judge_dependent_required(old, new, label, part)
+        let Sides { old, new, label } = sides;
+        self.judge_fields(&FieldPair { sides }, part)?;
+        self.judge_undeclared(sides, part)?;
+        self.judge_names(sides, part)?;
+        self.judge_count(&FIELDS, sides, field_counts(old, new), part);
+        self.judge_dependent_required(sides, part)
     }
 
     /// Names that neither side declares: patterns and `additionalProperties`.
     fn judge_undeclared(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let (before, after) = (spoken_layers(old), spoken_layers(new));
         let patterned = |layers: &[&ObjectLayer<'a>]| layers.iter().any(|layer| !layer.patterns.is_empty());
         if !patterned(&before) && !patterned(&after) {
-            return self.judge_rest(&rest(&before), &rest(&after), old, new, label, part);
+            return self.judge_rest(&rest(&before), &rest(&after), sides, part);
         }
         if let ([] | [_], [] | [_]) = (before.as_slice(), after.as_slice()) {
             let nothing = ObjectLayer::default();
             let before = before.first().copied().unwrap_or(&nothing);
             let after = after.first().copied().unwrap_or(&nothing);
-            return self.judge_patterns(before, after, old, new, label, part);
+            return self.judge_patterns(before, after, sides, part);
         }
         // Several layers with patterns say together what no single pair of them shows.
         if self.forms.fingerprint(&old.spots)? != self.forms.fingerprint(&new.spots)? {
@@ -62,11 +59,10 @@ impl<'a> Judge<'a> {
         &mut self,
         was: &Conj,
         is: &Conj,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let keywords = ["additionalProperties", "unevaluatedProperties"];
         match (self.forms.is_nothing(was)?, self.forms.is_nothing(is)?) {
             (true, true) => {}
@@ -89,13 +85,12 @@ impl<'a> Judge<'a> {
         &mut self,
         before: &ObjectLayer<'a>,
         after: &ObjectLayer<'a>,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let (was, is): (Conj, Conj) = (before.additional.into_iter().collect(), after.additional.into_iter().collect());
-        self.judge_rest(&was, &is, old, new, label, part)?;
+        self.judge_rest(&was, &is, sides, part)?;
         for (pattern, schema) in &after.patterns {
             let place = format!("{label}{{/{pattern}/}}");
             if let Some(known) = before.patterns.get(pattern) {
@@ -126,7 +121,8 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge_names(&mut self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) -> Result<(), Error> {
+    fn judge_names(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         if old.names.is_empty() && new.names.is_empty() {
             return Ok(());
         }
@@ -137,11 +133,10 @@ impl<'a> Judge<'a> {
 
     fn judge_dependent_required(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let keywords = ["dependentRequired", "dependencies"];
         let pairs = [(old, new, Rule::DependentRequiredAdded), (new, old, Rule::DependentRequiredRemoved)];
         for (without, with, rule) in pairs {

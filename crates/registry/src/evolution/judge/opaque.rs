@@ -1,6 +1,6 @@
 //! Constructs that the gate does not decide: equal on both sides, or an audit.
 
-use super::{Judge, Part, named};
+use super::{Judge, Part, Sides, named};
 use crate::evolution::document::ANYTHING_SPOT;
 use crate::evolution::error::Error;
 use crate::evolution::merged::{Merged, Opaque};
@@ -10,11 +10,10 @@ use crate::evolution::spot::{Conj, SpotId};
 impl<'a> Judge<'a> {
     pub(super) fn judge_opaque(
         &mut self,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
         let mut unmatched: Vec<(Opaque, SpotId)> = new.opaque.clone();
         let mut gone = Vec::new();
         for (opaque, spot) in &old.opaque {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Judge, Part, named};
+use super::{Judge, Part, Sides, named};
 use crate::evolution::canonical::quoted;
 use crate::evolution::error::Error;
 use crate::evolution::kind::Kind;
@@ -28,11 +28,10 @@ impl<'a> Judge<'a> {
     pub(super) fn judge_values(
         &mut self,
         kind: Kind,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
-        label: &str,
+        sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<bool, Error> {
+        let Sides { old, new, label } = sides;
         let (before, after) = (old.values_of(kind), new.values_of(kind));
         let pointer = self.place_in(old, new, &["enum", "const"]);
         let (Some(before), after) = (before, after) else {
@@ -79,7 +78,8 @@ impl<'a> Judge<'a> {
         Ok(decided || !kind.is_scalar())
     }
 
-    pub(super) fn judge_integer(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
+    pub(super) fn judge_integer(&self, sides: Sides<'_, 'a>, part: &mut Part) {
+        let Sides { old, new, label } = sides;
         let pointer = || self.place_in(old, new, &["type", "multipleOf", "enum", "const"]);
         match (old.integer, new.integer) {
             (false, true) => {
@@ -92,7 +92,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub(super) fn judge_number(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
+    pub(super) fn judge_number(&self, sides: Sides<'_, 'a>, part: &mut Part) {
+        let Sides { old, new, label } = sides;
         let ends = [
             (old.minimum, new.minimum, true, "minimum", ["minimum", "exclusiveMinimum"]),
             (old.maximum, new.maximum, false, "maximum", ["maximum", "exclusiveMaximum"]),
@@ -110,15 +111,16 @@ impl<'a> Judge<'a> {
         let rule = match (tightened.first(), widened.first()) {
             (Some(_), _) => Rule::MultipleOfTightened,
             (None, Some(_)) => Rule::MultipleOfWidened,
-            (None, None) => return self.judge_formats(old, new, label, part),
+            (None, None) => return self.judge_formats(sides, part),
         };
         let change = arrow(label, "multipleOf", old.multiples.first(), new.multiples.first());
         part.find(rule, self.place_in(old, new, &["multipleOf"]), change);
-        self.judge_formats(old, new, label, part);
+        self.judge_formats(sides, part);
     }
 
-    pub(super) fn judge_string(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
-        self.judge_count(&LENGTH, old, new, (old.length, new.length), label, part);
+    pub(super) fn judge_string(&self, sides: Sides<'_, 'a>, part: &mut Part) {
+        let Sides { old, new, label } = sides;
+        self.judge_count(&LENGTH, sides, (old.length, new.length), part);
         let (gone, come) = differences(&old.patterns, &new.patterns);
         let rule = match (come.is_empty(), gone.is_empty()) {
             (false, _) => Some(Rule::PatternTightened),
@@ -129,10 +131,11 @@ impl<'a> Judge<'a> {
             let change = arrow(label, "pattern", shown(&old.patterns), shown(&new.patterns));
             part.find(rule, self.place_in(old, new, &["pattern"]), change);
         }
-        self.judge_formats(old, new, label, part);
+        self.judge_formats(sides, part);
     }
 
-    fn judge_formats(&self, old: &Merged<'a>, new: &Merged<'a>, label: &str, part: &mut Part) {
+    fn judge_formats(&self, sides: Sides<'_, 'a>, part: &mut Part) {
+        let Sides { old, new, label } = sides;
         let (gone, come) = differences(&old.formats, &new.formats);
         let widened = |format: &&str| old.formats.iter().any(|known| integer_format_widens(known, format));
         let rule = match (come.iter().all(widened), gone.is_empty()) {
@@ -148,12 +151,11 @@ impl<'a> Judge<'a> {
     pub(super) fn judge_count(
         &self,
         rules: &CountRules,
-        old: &Merged<'a>,
-        new: &Merged<'a>,
+        sides: Sides<'_, 'a>,
         (before, after): (Count, Count),
-        label: &str,
         part: &mut Part,
     ) {
+        let Sides { old, new, label } = sides;
         let [min, max] = rules.keywords;
         if before.min != after.min {
             let rule = if after.min > before.min { rules.tightened } else { rules.widened };

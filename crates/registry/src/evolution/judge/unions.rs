@@ -13,6 +13,15 @@ use crate::evolution::spot::SpotId;
 
 type Alternatives<'a> = [Rc<Merged<'a>>];
 
+/// The alternatives of one type on both sides.
+#[derive(Clone, Copy)]
+pub(super) struct Union<'m, 'a> {
+    pub(super) kind: Kind,
+    pub(super) old: &'m Alternatives<'a>,
+    pub(super) new: &'m Alternatives<'a>,
+    pub(super) label: &'m str,
+}
+
 /// Which old alternative each new one is matched with, and their judgement.
 struct Match {
     old: usize,
@@ -21,23 +30,17 @@ struct Match {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn judge_alternatives(
-        &mut self,
-        kind: Kind,
-        old: &Alternatives<'a>,
-        new: &Alternatives<'a>,
-        label: &str,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    pub(super) fn judge_alternatives(&mut self, union: Union<'_, 'a>, part: &mut Part) -> Result<(), Error> {
+        let Union { kind, old, new, label } = union;
         if let ([old], [new]) = (old, new) {
             part.join(self.judge_merged(kind, old, new, label)?);
             return Ok(());
         }
         if old.len() * new.len() > PAIRINGS_MAX {
-            return self.judge_wide_union(old, new, label, part);
+            return self.judge_wide_union(union, part);
         }
-        let tag = self.shared_tag(kind, old, new)?;
-        let matches = self.matched(kind, old, new, tag.as_ref(), label)?;
+        let tag = self.shared_tag(union)?;
+        let matches = self.matched(union, tag.as_ref())?;
         let (mut taken_old, mut taken_new) = (BTreeSet::new(), BTreeSet::new());
         for Match { old, new, part: own } in matches {
             taken_old.insert(old);
@@ -45,22 +48,17 @@ impl<'a> Judge<'a> {
             part.join(own);
         }
         for (_, gone) in old.iter().enumerate().filter(|(index, _)| !taken_old.contains(index)) {
-            self.judge_gone(kind, gone, new, label, part)?;
+            self.judge_gone(union, gone, part)?;
         }
         for (_, come) in new.iter().enumerate().filter(|(index, _)| !taken_new.contains(index)) {
-            self.judge_come(kind, old, come, tag.is_some(), label, part)?;
+            self.judge_come(union, come, tag.is_some(), part)?;
         }
         Ok(())
     }
 
     /// Too many alternatives to try each against each: only word-for-word equality is recognised.
-    fn judge_wide_union(
-        &mut self,
-        old: &Alternatives<'a>,
-        new: &Alternatives<'a>,
-        label: &str,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    fn judge_wide_union(&mut self, union: Union<'_, 'a>, part: &mut Part) -> Result<(), Error> {
+        let Union { old, new, label, .. } = union;
         let words = |judge: &mut Self, alternatives: &Alternatives<'a>| {
             alternatives.iter().map(|merged| judge.forms.fingerprint(&merged.spots)).collect::<Result<BTreeSet<_>, _>>()
         };
@@ -71,14 +69,8 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn matched(
-        &mut self,
-        kind: Kind,
-        old: &Alternatives<'a>,
-        new: &Alternatives<'a>,
-        tag: Option<&Tag>,
-        label: &str,
-    ) -> Result<Vec<Match>, Error> {
+    fn matched(&mut self, union: Union<'_, 'a>, tag: Option<&Tag>) -> Result<Vec<Match>, Error> {
+        let Union { kind, old, new, label } = union;
         if let Some(tag) = tag {
             let mut matches = Vec::new();
             for (index, value) in tag.old.iter().enumerate() {
@@ -110,14 +102,8 @@ impl<'a> Judge<'a> {
     }
 
     /// An old alternative without a counterpart is gone, unless another new one admits all of it.
-    fn judge_gone(
-        &mut self,
-        kind: Kind,
-        gone: &Merged<'a>,
-        new: &Alternatives<'a>,
-        label: &str,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    fn judge_gone(&mut self, union: Union<'_, 'a>, gone: &Merged<'a>, part: &mut Part) -> Result<(), Error> {
+        let Union { kind, new, label, .. } = union;
         for after in new {
             if self.judge_merged(kind, gone, after, label)?.summary.replays() {
                 return Ok(());
@@ -134,15 +120,8 @@ impl<'a> Judge<'a> {
 
     /// A new alternative without a counterpart: nothing when an old one admits all of it, a note when a consumer can
     /// tell it apart, and otherwise undecided.
-    fn judge_come(
-        &mut self,
-        kind: Kind,
-        old: &Alternatives<'a>,
-        come: &Merged<'a>,
-        tagged: bool,
-        label: &str,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    fn judge_come(&mut self, union: Union<'_, 'a>, come: &Merged<'a>, tagged: bool, part: &mut Part) -> Result<(), Error> {
+        let Union { kind, old, label, .. } = union;
         for before in old {
             if self.judge_merged(kind, come, before, label)?.summary.replays() {
                 return Ok(());
@@ -211,7 +190,8 @@ impl<'a> Judge<'a> {
     }
 
     /// The field by which both unions tell their branches apart: constant in every branch, and never twice the same.
-    fn shared_tag(&mut self, kind: Kind, old: &Alternatives<'a>, new: &Alternatives<'a>) -> Result<Option<Tag>, Error> {
+    fn shared_tag(&mut self, union: Union<'_, 'a>) -> Result<Option<Tag>, Error> {
+        let Union { kind, old, new, .. } = union;
         if kind != Kind::Object {
             return Ok(None);
         }
