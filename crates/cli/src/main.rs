@@ -1,7 +1,7 @@
 //! The binary `karwan`.
 //!
-//! Data goes to standard output, everything else to standard error. Exit codes: 0 in order, 1 a refusal or a breaking
-//! change, 2 a change that needs an audit, 64 bad usage, 65 bad input.
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 in order, 1 a refusal, a breaking
+//! change or an output that cannot be written, 2 a change that needs an audit, 64 bad usage, 65 bad input.
 
 mod bench;
 mod catalog;
@@ -19,7 +19,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use exit::Failure;
 
-/// Karwan commits your data and its events together, and delivers each event once, in order, tenant by tenant.
+/// Commits your data and its events together, and delivers each event once, in order, tenant by tenant
+///
+/// Example: karwan catalog list --platform melmastoon
 #[derive(Parser)]
 #[command(name = "karwan", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
@@ -41,7 +43,6 @@ enum Noun {
     /// Measurements
     #[command(subcommand)]
     Bench(bench::Verb),
-    /// Shell completions
     Completions(completions::Args),
 }
 

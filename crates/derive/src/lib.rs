@@ -5,6 +5,8 @@
 
 mod attributes;
 mod template;
+#[cfg(test)]
+mod tests;
 
 use attributes::Attributes;
 use proc_macro2::TokenStream;

@@ -8,6 +8,8 @@ use crate::attributes::serde_rename;
 /// A field and its name on the wire.
 pub struct Field {
     ident: Ident,
+    /// As it is named in templates.
+    name: String,
     json: String,
 }
 
@@ -15,13 +17,13 @@ impl Field {
     pub fn parse(field: &syn::Field, camel_case: bool) -> Result<Self> {
         let ident = field.ident.clone().expect("fields of this struct are named");
         let plain = ident.to_string();
-        let plain = plain.trim_start_matches("r#");
+        let name = plain.trim_start_matches("r#").to_owned();
         let json = match serde_rename(&field.attrs)? {
             Some(renamed) => renamed,
-            None if camel_case => to_camel_case(plain),
-            None => plain.to_owned(),
+            None if camel_case => to_camel_case(&name),
+            None => name.clone(),
         };
-        Ok(Self { ident, json })
+        Ok(Self { ident, name, json })
     }
 }
 
@@ -38,12 +40,20 @@ impl Template {
         let value = text.value();
         let mut parts = value.split('{');
         let literal = parts.next().unwrap_or_default();
+        // A brace in the text would mean one thing to the code and another to whoever reads the row.
+        let stray = |text: &str| text.contains('}');
+        if stray(literal) {
+            return Err(Error::new(text.span(), "a `}` without its `{`"));
+        }
         let mut template = Self { json: literal.to_owned(), format: literal.to_owned(), fields: Vec::new() };
         for part in parts {
             let Some((name, rest)) = part.split_once('}') else {
                 return Err(Error::new(text.span(), "a `{` without its `}`"));
             };
-            let Some(field) = fields.iter().find(|field| field.ident == name) else {
+            if stray(rest) {
+                return Err(Error::new(text.span(), "a `}` without its `{`"));
+            }
+            let Some(field) = fields.iter().find(|field| field.name == name) else {
                 return Err(Error::new(text.span(), format!("no field `{name}` in this struct")));
             };
             template.fields.push(field.ident.clone());

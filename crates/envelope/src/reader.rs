@@ -101,6 +101,14 @@ impl<'a> Reader<'a> {
         self.parsed_optional(name, not_empty)
     }
 
+    /// A mandatory text that has only one spelling.
+    pub fn constant(&mut self, name: &'static str, expected: &'static str) {
+        let text: Option<String> = self.required(name);
+        if text.is_some_and(|text| text != expected) {
+            self.wrong(Rule::FieldInvalid, name, format!("must be {expected}"));
+        }
+    }
+
     /// A nested object.
     pub fn object(&mut self, name: &'static str) -> Option<Reader<'a>> {
         let Some(raw) = self.raw(name) else {

@@ -1,7 +1,7 @@
 //! The catalogue's row: all that is decided about one event besides its payload.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One event of a platform. Written by the `Event` derive, and as it stands in `topics.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,16 +129,16 @@ pub struct AiProvenance {
     #[schemars(length(min = 1, max = 200))]
     pub input_hash: String,
     /// The model's confidence, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64", range(min = 0.0, max = 1.0))]
     pub confidence: Option<f64>,
     /// The human decision about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 200))]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1, max = 200))]
     pub decision_id: Option<String>,
     /// Who reviewed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 200), extend("x-pii" = "identifier"))]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1, max = 200), extend("x-pii" = "identifier"))]
     pub reviewed_by: Option<String>,
     /// When it was produced.
     pub generated_at: crate::time::Timestamp,
@@ -165,4 +165,9 @@ impl AiProvenance {
         let sure = self.confidence.is_none_or(|confidence| (0.0..=1.0).contains(&confidence));
         (!sure).then(|| "`confidence` lies between 0 and 1".to_owned())
     }
+}
+
+/// An optional value is left out or given; a null would be printed back as absent.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }

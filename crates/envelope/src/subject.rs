@@ -221,9 +221,8 @@ impl<'a> Grammar<'a> {
         }
         let (name, partition) = self.split_partition(text);
         if partition.is_some() {
-            // One bucket only: the name in front of it is whole.
-            let whole = Grammar { partitioned: false, ..*self };
-            return Ok(Parts { partition, ..whole.parse(name)? });
+            // The name ends in its version, which is no bucket: this goes one level deep.
+            return Ok(Parts { partition, ..self.parse(name)? });
         }
         let subject: Subject = name.parse()?;
         if self.versioned != subject.version.is_some() {

@@ -47,6 +47,7 @@ pub mod media;
 pub mod notification;
 pub mod platform;
 pub mod progress;
+pub mod samples;
 pub mod search;
 pub mod sync;
 pub mod tenant;

@@ -14,7 +14,7 @@ pub static PLATFORM: Platform = Platform {
     retention: RETENTION,
     policy: POLICY,
     events: crate::events,
-    samples: Vec::new,
+    samples: crate::samples::files,
     envelope_schemas: &[EnvelopeSchema {
         profile: PROFILE,
         file: "event-schemas/envelope/v1.json",

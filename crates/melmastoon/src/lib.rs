@@ -8,6 +8,7 @@ pub mod file;
 pub mod housekeeping;
 pub mod iam;
 pub mod ids;
+pub mod inputs;
 pub mod inventory;
 pub mod lock_integration;
 pub mod maintenance;

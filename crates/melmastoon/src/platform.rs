@@ -180,7 +180,8 @@ fn samples() -> Vec<Sample> {
     let payloads = crate::samples::payloads().into_iter();
     let payloads = payloads.map(|(subject, text)| Sample { path: format!("payloads/{subject}.json"), text });
     let envelopes = crate::samples::envelopes().into_iter();
-    let envelopes = envelopes.map(|(profile, text)| Sample { path: format!("envelopes/{profile}/sample.json"), text });
+    let envelopes =
+        envelopes.map(|(profile, name, text)| Sample { path: format!("envelopes/{profile}/{name}.json"), text });
     let page = Sample { path: "README.md".to_owned(), text: include_str!("../samples/README.md") };
     payloads.chain(envelopes).chain([page]).collect()
 }

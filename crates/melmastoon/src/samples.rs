@@ -1,6 +1,6 @@
-//! Document 004's samples, completed: payloads by canonical subject, and envelopes by profile.
+//! Samples that must stay valid: document 004's payloads by canonical subject, and envelopes by profile.
 //!
-//! Every edit that made a sample valid is listed in `samples/README.md`.
+//! Every edit that made a document's sample valid is listed in `samples/README.md`.
 
 macro_rules! payload {
     ($subject:literal) => {
@@ -36,7 +36,19 @@ pub fn payloads() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// Profile and envelope of every sample.
-pub fn envelopes() -> Vec<(&'static str, &'static str)> {
-    vec![("lock-ce", include_str!("../samples/envelopes/lock-ce/sample.json"))]
+macro_rules! envelope {
+    ($profile:literal, $name:literal) => {
+        ($profile, $name, include_str!(concat!("../samples/envelopes/", $profile, "/", $name, ".json")))
+    };
+}
+
+/// Profile, name and text of every envelope.
+pub fn envelopes() -> Vec<(&'static str, &'static str, &'static str)> {
+    vec![
+        envelope!("lock-ce", "sample"),
+        envelope!("melmastoon", "booking_confirmed"),
+        envelope!("melmastoon", "completion_completed"),
+        envelope!("melmastoon", "merkle_anchored"),
+        envelope!("cloudevents", "booking_confirmed"),
+    ]
 }

@@ -17,6 +17,7 @@ pub mod inspection;
 pub mod invitation;
 pub mod platform;
 pub mod reservation;
+pub mod samples;
 
 use karwan_registry::EventType;
 

@@ -59,7 +59,7 @@ pub enum BundleError {
 pub fn build(tree: &Tree) -> Result<Vec<u8>, BundleError> {
     let mut files = BTreeMap::new();
     for (path, bytes) in
-        tree.iter().filter(|(path, _)| !path.contains(&format!("/{SAMPLES}/")) && path.ends_with(".json"))
+        tree.iter().filter(|(path, _)| path.split('/').nth(1) != Some(SAMPLES) && path.ends_with(".json"))
     {
         let parsed = json::parse(bytes, Limits::SCHEMA);
         files.insert(path.clone(), parsed.map_err(|cause| BundleError::Json { path: path.clone(), cause })?);

@@ -15,6 +15,7 @@ use karwan_envelope::violation::{Rule, Violation, Violations};
 use serde_json::Value;
 
 use crate::hash::{HashError, hash};
+use crate::payload::{InPlace, Payload};
 use crate::platform::Platform;
 use crate::{Event, schema};
 
@@ -34,7 +35,7 @@ pub struct Schema {
     /// The document.
     pub document: Value,
     path: String,
-    validator: OnceLock<Option<jsonschema::Validator>>,
+    validator: OnceLock<Option<jsonschema::Validator<InPlace>>>,
 }
 
 /// Why a catalogue cannot be built from a platform's types.
@@ -59,6 +60,28 @@ pub enum BuildError {
         /// Why.
         #[source]
         cause: HashError,
+    },
+}
+
+/// Why a schema was not learned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LearnError {
+    /// It has no hash.
+    #[error("the schema of {path} has no content hash")]
+    Hash {
+        /// Its path.
+        path: String,
+        /// Why.
+        #[source]
+        cause: HashError,
+    },
+    /// It is not the schema that the URI names.
+    #[error("the content hash of this schema is {actual}, and not that of {uri}")]
+    Content {
+        /// What was asked for.
+        uri: SchemaUri,
+        /// What it is.
+        actual: Hash,
     },
 }
 
@@ -112,11 +135,12 @@ impl Catalogue {
     }
 
     /// Learns a schema that is not the current one: events written by it are validated by it, as their URI asks.
-    pub fn learn(&mut self, uri: &SchemaUri, document: Value) -> Result<(), HashError> {
-        let digest = hash(&document)?;
-        if digest == uri.hash {
-            self.schemas.entry(digest).or_insert_with(|| Schema::new(uri.path.clone(), document));
+    pub fn learn(&mut self, uri: &SchemaUri, document: Value) -> Result<(), LearnError> {
+        let actual = hash(&document).map_err(|cause| LearnError::Hash { path: uri.path.clone(), cause })?;
+        if actual != uri.hash {
+            return Err(LearnError::Content { uri: uri.clone(), actual });
         }
+        self.schemas.entry(actual).or_insert_with(|| Schema::new(uri.path.clone(), document));
         Ok(())
     }
 
@@ -134,21 +158,20 @@ impl Catalogue {
         };
         let unwritable = |error: serde_json::Error| Violation::new(Rule::Payload, "/payload", error.to_string());
         let payload = serde_json::value::to_raw_value(event).map_err(unwritable)?;
-        let value = serde_json::to_value(event).map_err(unwritable)?;
         let draft =
             Draft { key: event.key(), idempotency_key: event.idempotency_key(), payload, ai_provenance: provenance };
         let envelope = draft.seal(entry, context, mint);
-        self.judge(&envelope, &value).map(|()| envelope)
+        self.validate(&envelope).map(|()| envelope)
     }
 
     /// Judges an envelope by the catalogue: the same rules when it is produced and when it is consumed.
     pub fn validate(&self, envelope: &Envelope) -> Result<(), Violations> {
-        let payload = serde_json::from_str(envelope.payload.get())
+        let payload = Payload::read(envelope.payload.get())
             .map_err(|error| Violation::new(Rule::Payload, "/payload", error.to_string()))?;
         self.judge(envelope, &payload)
     }
 
-    fn judge(&self, envelope: &Envelope, payload: &Value) -> Result<(), Violations> {
+    fn judge(&self, envelope: &Envelope, payload: &Payload<'_>) -> Result<(), Violations> {
         let Some(entry) = self.directory.resolve(envelope.subject.as_str()) else {
             let message = format!("`{}` is not in the catalogue of {}", envelope.subject, self.platform.name);
             return Err(Violation::new(Rule::SubjectUnknown, "", message).into());
@@ -159,7 +182,13 @@ impl Catalogue {
     }
 
     /// By the schema that the URI names, not by the newest one: what was valid when it was written stays valid.
-    fn judge_payload(&self, entry: &Entry, envelope: &Envelope, payload: &Value, violations: &mut Vec<Violation>) {
+    fn judge_payload(
+        &self,
+        entry: &Entry,
+        envelope: &Envelope,
+        payload: &Payload<'_>,
+        violations: &mut Vec<Violation>,
+    ) {
         if envelope.schema.path != entry.schema.path {
             let message = format!("{} has its schema at schemas://{}", entry.row.subject, entry.schema.path);
             violations.push(Violation::new(Rule::SchemaMismatch, "/schemaUri", message));
@@ -187,14 +216,14 @@ impl Schema {
     }
 
     /// Where a payload breaks the schema. Values are not repeated in messages: they may be personal.
-    pub fn violations(&self, payload: &Value) -> Vec<Violation> {
-        let Some(validator) = self.validator.get_or_init(|| schema::validator(&self.document).ok()) else {
+    pub fn violations(&self, payload: &Payload<'_>) -> Vec<Violation> {
+        let Some(validator) = self.validator.get_or_init(|| schema::in_place_validator(&self.document).ok()) else {
             return vec![Violation::new(Rule::Payload, "/payload", "its schema does not compile")];
         };
-        if validator.is_valid(payload) {
+        if validator.is_valid(payload.root()) {
             return Vec::new();
         }
-        let errors = validator.iter_errors(payload).take(PAYLOAD_VIOLATIONS_MAX);
+        let errors = validator.iter_errors(payload.root()).take(PAYLOAD_VIOLATIONS_MAX);
         errors
             .map(|error| {
                 let pointer = format!("/payload{}", error.instance_path());

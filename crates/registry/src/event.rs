@@ -36,13 +36,88 @@ use serde::de::DeserializeOwned;
 /// assert_eq!(OrderPlaced::row().idempotency_key.0, "{orderId}:placed");
 /// ```
 ///
-/// Without a retention class it does not compile:
+/// What does not compile, each beside the same event above that does. Without a subject:
 ///
 /// ```compile_fail
-/// use karwan_registry::Event;
 /// /// A customer placed an order.
-/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, Event)]
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(owner = "order-service", retention = "warm", key = "{id}", idempotency = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// Without an owner:
+///
+/// ```compile_fail
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(subject = "shop.order.placed.v1", retention = "warm", key = "{id}", idempotency = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// Without a retention class:
+///
+/// ```compile_fail
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
 /// #[event(subject = "shop.order.placed.v1", owner = "order-service", key = "{id}", idempotency = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// Without a key:
+///
+/// ```compile_fail
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(subject = "shop.order.placed.v1", owner = "order-service", retention = "warm", idempotency = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// Without an idempotency key:
+///
+/// ```compile_fail
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(subject = "shop.order.placed.v1", owner = "order-service", retention = "warm", key = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// With a key over a field that it does not have:
+///
+/// ```compile_fail
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(
+///     subject = "shop.order.placed.v1", owner = "order-service", retention = "warm", key = "{order}", idempotency = "{id}"
+/// )]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// With a subject that is none:
+///
+/// ```compile_fail
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(subject = "Shop.OrderPlaced", owner = "order-service", retention = "warm", key = "{id}", idempotency = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// Without a doc comment:
+///
+/// ```compile_fail
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(subject = "shop.order.placed.v1", owner = "order-service", retention = "warm", key = "{id}", idempotency = "{id}")]
+/// pub struct OrderPlaced { pub id: String }
+/// ```
+///
+/// Marked as decided here, and without a word about it:
+///
+/// ```compile_fail
+/// /// A customer placed an order.
+/// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+/// #[event(
+///     subject = "shop.order.placed.v1", owner = "order-service", retention = "warm", key = "{id}", idempotency = "{id}",
+///     decided_here
+/// )]
 /// pub struct OrderPlaced { pub id: String }
 /// ```
 pub trait Event: Serialize + DeserializeOwned + JsonSchema + 'static {

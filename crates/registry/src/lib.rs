@@ -9,6 +9,7 @@ mod event;
 pub mod evolution;
 pub mod files;
 pub mod hash;
+pub mod payload;
 pub mod platform;
 mod rules;
 pub mod schema;

@@ -7,10 +7,16 @@ use karwan_envelope::envelope::{IDEMPOTENCY_KEY_BYTES_MAX, KEY_BYTES_MAX};
 use karwan_envelope::ids::{Form, TenantId};
 use karwan_envelope::row::{AiRule, Tenancy};
 use karwan_envelope::violation::{Rule, Violation};
-use serde_json::Value;
+
+use crate::payload::{Payload, PayloadNode};
 
 /// Everything but the payload's shape.
-pub(crate) fn judge(tenant_forms: &[Form], entry: &Entry, envelope: &Envelope, payload: &Value) -> Vec<Violation> {
+pub(crate) fn judge(
+    tenant_forms: &[Form],
+    entry: &Entry,
+    envelope: &Envelope,
+    payload: &Payload<'_>,
+) -> Vec<Violation> {
     let row = &entry.row;
     let mut violations = Vec::new();
     let mut wrong = |rule, pointer: &str, message: String| violations.push(Violation::new(rule, pointer, message));
@@ -56,9 +62,10 @@ pub(crate) fn judge(tenant_forms: &[Form], entry: &Entry, envelope: &Envelope, p
     violations
 }
 
-/// A payload may spell the tenant in any form of the platform's profiles.
-fn same_tenant(forms: &[Form], named: &Value, tenant: Tenant) -> bool {
-    let Some(text) = named.as_str() else { return false };
-    let Tenant::One(id) = tenant else { return text == PLATFORM };
-    forms.iter().any(|form| form.parse(text).is_ok_and(|bits| TenantId::from_bits(bits) == id))
+/// A payload may spell the tenant in any form of the platform's profiles. What the platform itself tells may be about
+/// any tenant.
+fn same_tenant(forms: &[Form], named: PayloadNode<'_>, tenant: Tenant) -> bool {
+    let Tenant::One(id) = tenant else { return true };
+    let Some(text) = named.text() else { return false };
+    forms.iter().any(|form| form.parse(&text).is_ok_and(|bits| TenantId::from_bits(bits) == id))
 }

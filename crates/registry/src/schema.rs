@@ -1,6 +1,7 @@
 //! Emission of JSON Schemas from Rust types.
 
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use jsonschema::json::Json;
+use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
 use karwan_envelope::json::SAFE_INTEGER_MAX;
 use karwan_envelope::row::Row;
 use karwan_envelope::subject::Parts;
@@ -8,6 +9,8 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
+
+use crate::payload::InPlace;
 
 /// The dialect of every schema that is emitted.
 pub const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -23,7 +26,62 @@ pub fn emit<T: JsonSchema>() -> Value {
     let generator = settings.with_transform(RecursiveTransform(tighten)).into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
     schema.insert("$schema".to_owned(), DIALECT.into());
-    schema.to_value()
+    let mut document = schema.to_value();
+    let definitions = document.get("$defs").cloned().unwrap_or_default();
+    merge_tagged(&mut document, &definitions);
+    document
+}
+
+/// Puts the fields of a variant's struct beside its tag. schemars refers to the struct instead; both being closed, each
+/// would refuse what the other has.
+fn merge_tagged(schema: &mut Value, definitions: &Value) {
+    match schema {
+        Value::Object(object) => {
+            merge_reference(object, definitions);
+            spread(object);
+            object.values_mut().for_each(|inner| merge_tagged(inner, definitions));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| merge_tagged(item, definitions)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn merge_reference(object: &mut Map<String, Value>, definitions: &Value) {
+    let Some(name) = object.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix("#/$defs/")) else {
+        return;
+    };
+    let variant = &definitions[name];
+    let Some(Value::Object(fields)) = variant.get("properties") else { return };
+    let Some(Value::Object(tag)) = object.get_mut("properties") else { return };
+    tag.extend(fields.clone());
+    require(object, &variant["required"]);
+    object.remove("$ref");
+}
+
+/// Puts the fields of a struct into each variant of an enum that is flattened into it, for the same reason.
+fn spread(object: &mut Map<String, Value>) {
+    if !object.get("oneOf").is_some_and(Value::is_array) {
+        return;
+    }
+    let Some(Value::Object(fields)) = object.remove("properties") else { return };
+    let needed = object.remove("required").unwrap_or_default();
+    object.remove("additionalProperties");
+    for branch in object.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(branch) = branch.as_object_mut() else { continue };
+        if let Some(Value::Object(variant)) = branch.get_mut("properties") {
+            variant.extend(fields.clone());
+            require(branch, &needed);
+        }
+    }
+}
+
+fn require(object: &mut Map<String, Value>, needed: &Value) {
+    let required = object.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+    for name in needed.as_array().into_iter().flatten() {
+        if let Some(required) = required.as_array_mut().filter(|required| !required.contains(name)) {
+            required.push(name.clone());
+        }
+    }
 }
 
 fn tighten(schema: &mut Schema) {
@@ -99,7 +157,16 @@ pub fn identified(mut document: Value, parts: &Parts, row: &Row) -> Value {
 
 /// Compiles a schema: formats are checked, nothing is fetched, and patterns run in linear time.
 pub fn validator(document: &Value) -> Result<Validator, ValidationError<'static>> {
-    jsonschema::options()
+    compile(document)
+}
+
+/// The same for payloads that are read in place.
+pub fn in_place_validator(document: &Value) -> Result<Validator<InPlace>, ValidationError<'static>> {
+    compile(document)
+}
+
+fn compile<F: Json>(document: &Value) -> Result<Validator<F>, ValidationError<'static>> {
+    ValidationOptions::<_, F>::default()
         .should_validate_formats(true)
         .with_pattern_options(PatternOptions::regex())
         .offline()

@@ -24,7 +24,8 @@ use crate::platforms::Name;
 
 /// Measure the contract's cost: build + validate + encode against plain encoding of the same value
 ///
-/// One thread, one run; the two are measured in alternating rounds and the median of the ratios is printed.
+/// One thread, one run; the two are measured in alternating rounds and the median
+/// of the ratios is printed.
 ///
 /// Example: karwan bench contract --json
 #[derive(clap::Args)]

@@ -11,8 +11,8 @@ use crate::{output, platforms, tree};
 
 /// Run the policy gates: exit 0, or 1 with every finding
 ///
-/// Without --catalog the compiled-in catalogue is judged, and ./catalog must be what it emits. With --catalog that
-/// folder is judged alone.
+/// Without --catalog the compiled-in catalogue is judged, and ./catalog must be
+/// what it emits. With --catalog that folder is judged alone.
 ///
 /// Examples:
 ///   karwan catalog check
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Outcome {
             emitted
         }
     };
-    findings.extend(check::check(&files, &platforms::profiles()));
+    findings.extend(check::check(&files, &platforms::profiles()).into_iter().map(|finding| placed(finding, args)));
     for finding in &findings {
         output::data(&finding.to_string())?;
     }
@@ -54,6 +54,13 @@ pub fn run(args: &Args) -> Outcome {
         count => output::note(&format!("{count} findings")),
     }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A finding about the whole catalogue is one about the folder.
+fn placed(finding: Finding, args: &Args) -> Finding {
+    let folder = args.catalog.as_deref().unwrap_or(Path::new(COMMITTED));
+    let place = if finding.place.is_empty() { folder.display().to_string() } else { finding.place };
+    Finding { place, ..finding }
 }
 
 fn stale(emitted: &Tree, committed: &Tree) -> Vec<Finding> {
@@ -68,6 +75,6 @@ fn stale(emitted: &Tree, committed: &Tree) -> Vec<Finding> {
         Some(present) if present != bytes => Some(finding(path, "not what the types give")),
         Some(_) => None,
     });
-    let extra = committed.keys().filter(|path| path.contains('/') && !emitted.contains_key(*path));
+    let extra = committed.keys().filter(|path| tree::owned(path) && !emitted.contains_key(*path));
     missing.chain(extra.map(|path| finding(path, "no type gives this file"))).collect()
 }

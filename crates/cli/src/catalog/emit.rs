@@ -8,7 +8,8 @@ use crate::{output, platforms, tree};
 
 /// Write the catalogue as files: JSON Schemas, topics.json, policy.json, samples
 ///
-/// Only files that differ are written; files of our platforms that no longer belong are removed.
+/// Only files that differ are written; schemas and samples that no longer belong
+/// are removed, other files are left alone.
 ///
 /// Example: karwan catalog emit --out catalog
 #[derive(clap::Args)]

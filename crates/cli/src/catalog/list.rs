@@ -86,16 +86,11 @@ fn table(entries: &[&Entry]) -> String {
         .iter()
         .map(|entry| {
             let row = &entry.row;
-            let tenancy = match row.tenancy {
-                Tenancy::Tenant => "tenant",
-                Tenancy::CrossTenant => "cross-tenant",
-                Tenancy::Platform => "platform",
-            };
             vec![
                 row.subject.clone(),
                 row.owner.clone(),
                 row.retention.clone(),
-                tenancy.to_owned(),
+                super::label(row.tenancy).to_owned(),
                 row.aliases.join(" "),
             ]
         })

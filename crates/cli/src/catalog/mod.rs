@@ -6,6 +6,7 @@ mod list;
 mod show;
 
 use clap::Subcommand;
+use karwan_envelope::row::Tenancy;
 
 use crate::exit::Outcome;
 
@@ -23,5 +24,14 @@ pub fn run(verb: Verb) -> Outcome {
         Verb::Show(args) => show::run(&args),
         Verb::Emit(args) => emit::run(&args),
         Verb::Check(args) => check::run(&args),
+    }
+}
+
+/// Whose event it is, for people.
+fn label(tenancy: Tenancy) -> &'static str {
+    match tenancy {
+        Tenancy::Tenant => "tenant",
+        Tenancy::CrossTenant => "cross-tenant",
+        Tenancy::Platform => "platform",
     }
 }

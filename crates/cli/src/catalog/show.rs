@@ -44,9 +44,12 @@ pub fn run(args: &Args) -> Outcome {
             return print(catalogue, entry, args.format);
         }
     }
-    let near = nearest(&catalogues, name);
-    let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-    Err(Failure::input(anyhow!("no event is named `{name}`{hint}")))
+    let hint = match nearest(&catalogues, name) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "`karwan catalog list --all` names them all".to_owned(),
+    };
+    let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+    Err(Failure::input(anyhow!("no event is named `{}`; {hint}", name.escape_debug())))
 }
 
 fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Option<&'a Entry> {
@@ -87,10 +90,7 @@ fn human(topic: &Topic, schema: &catalogue::Schema) -> String {
     if topic.producers != [topic.owner.clone()] {
         fact("producers", topic.producers.join(", "));
     }
-    fact(
-        "tenancy",
-        serde_json::to_value(topic.tenancy).map(|it| it.as_str().unwrap_or_default().to_owned()).unwrap_or_default(),
-    );
+    fact("tenancy", super::label(topic.tenancy).to_owned());
     let days = [retention.broker_days, retention.warehouse_days, retention.cold_days];
     fact(
         "retention",
@@ -104,48 +104,112 @@ fn human(topic: &Topic, schema: &catalogue::Schema) -> String {
         fact("payload", "decided here: no document gives one".to_owned());
     }
     text.push('\n');
-    text.push_str(&fields(&schema.document, paint));
+    text.push_str(&fields(&schema.document, &schema.document, paint));
+    for (name, definition) in schema.document["$defs"].as_object().into_iter().flatten() {
+        text.push_str(&format!("\n\n{}\n{}", paint.bold(name), self::definition(&schema.document, definition, paint)));
+    }
     text
 }
 
-/// The payload's top-level fields.
-fn fields(schema: &Value, paint: Paint) -> String {
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema["properties"].as_object();
-    let rows: Vec<Vec<String>> = properties
+/// A named type: its values, or its fields.
+fn definition(schema: &Value, definition: &Value, paint: Paint) -> String {
+    let values = values(definition);
+    if !values.is_empty() {
+        return values.join(" | ");
+    }
+    match definition["properties"].as_object() {
+        Some(_) => fields(schema, definition, paint),
+        None => kind(definition),
+    }
+}
+
+/// The values of an enumeration, also of one whose values are described one by one.
+fn values(definition: &Value) -> Vec<String> {
+    let listed = definition["enum"].as_array().into_iter().flatten();
+    let described = definition["oneOf"].as_array().into_iter().flatten().filter_map(|branch| branch.get("const"));
+    listed.chain(described).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect()
+}
+
+/// The fields of an object.
+fn fields(schema: &Value, object: &Value, paint: Paint) -> String {
+    let required: Vec<&str> = object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let rows: Vec<Vec<String>> = object["properties"]
+        .as_object()
         .into_iter()
         .flatten()
         .map(|(name, property)| {
             let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-            let pii = property["x-pii"].as_str().map(|class| format!("[personal: {class}] ")).unwrap_or_default();
+            let pii = personal(schema, property).map(|class| format!("[personal: {class}] ")).unwrap_or_default();
             let text = property["description"].as_str().unwrap_or_default().replace('\n', " ");
-            vec![format!("{name}{mark}"), kind(schema, property), format!("{pii}{text}")]
+            vec![format!("{name}{mark}"), kind(property), format!("{pii}{text}")]
         })
         .collect();
     output::table(&["FIELD", "TYPE", "MEANING"], &rows, paint)
 }
 
-fn kind(schema: &Value, property: &Value) -> String {
+/// The class of personal data, of the field itself or of the type that it refers to.
+fn personal<'a>(schema: &'a Value, property: &'a Value) -> Option<&'a str> {
+    let target = property["$ref"].as_str().and_then(|it| schema.pointer(it.trim_start_matches('#')));
+    property["x-pii"].as_str().or_else(|| target?.get("x-pii")?.as_str())
+}
+
+fn kind(property: &Value) -> String {
     if let Some(reference) = property["$ref"].as_str() {
-        let target = schema.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null);
-        let name = reference.rsplit('/').next().unwrap_or_default();
-        return if target.get("enum").is_some() { kind(schema, target) } else { name.to_owned() };
+        return reference.rsplit('/').next().unwrap_or_default().to_owned();
     }
-    if let Some(values) = property["enum"].as_array() {
-        return values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|");
+    let values = values(property);
+    if !values.is_empty() {
+        return values.join("|");
     }
-    match property["type"].as_str() {
-        Some("array") => format!("{}[]", kind(schema, &property["items"])),
-        Some(kind) => property["format"].as_str().unwrap_or(kind).to_owned(),
-        None => "any".to_owned(),
+    if let Some(branches) = property["anyOf"].as_array() {
+        return branches.iter().map(kind).collect::<Vec<_>>().join(" or ");
+    }
+    match &property["type"] {
+        Value::String(kind) if kind == "array" => format!("{}[]", self::kind(&property["items"])),
+        Value::String(kind) => id_prefix(property)
+            .or_else(|| property["format"].as_str().map(str::to_owned))
+            .unwrap_or_else(|| kind.clone()),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => "any".to_owned(),
     }
 }
 
-/// The subject that shares the most segments with a name.
+/// `rsv_…` for a text whose pattern is that of a prefixed id.
+fn id_prefix(property: &Value) -> Option<String> {
+    let (prefix, rest) = property["pattern"].as_str()?.strip_prefix('^')?.split_once('_')?;
+    let named = !prefix.is_empty() && prefix.bytes().all(|byte| byte.is_ascii_lowercase());
+    (named && rest.starts_with("[0-7]")).then(|| format!("{prefix}_…"))
+}
+
+/// The name that one most likely meant: the fewest letters away, else one that contains what was written.
 fn nearest(catalogues: &[Catalogue], name: &str) -> Option<String> {
-    let wanted: Vec<&str> = name.split('.').collect();
-    let shared = |subject: &str| subject.split('.').filter(|segment| wanted.contains(segment)).count();
+    if name.chars().count() > NAME_CHARS_MAX {
+        return None;
+    }
     let entries = catalogues.iter().flat_map(|catalogue| catalogue.directory().entries());
-    let subjects = entries.map(|entry| entry.row.subject.clone());
-    subjects.max_by_key(|subject| shared(subject)).filter(|subject| shared(subject) > 2)
+    let names: Vec<&String> =
+        entries.flat_map(|entry| std::iter::once(&entry.row.subject).chain(&entry.row.aliases)).collect();
+    let near = names.iter().map(|other| (distance(name, other), *other)).min();
+    let near = near.filter(|(letters, other)| *letters <= other.len() / 4).map(|(_, other)| other);
+    near.or_else(|| names.into_iter().find(|other| name.len() >= PART_CHARS_MIN && other.contains(name))).cloned()
+}
+
+/// The longest name that is compared; no subject is longer.
+const NAME_CHARS_MAX: usize = 200;
+/// The shortest part of a name that still means something.
+const PART_CHARS_MIN: usize = 4;
+
+/// How many letters must be put in, taken out or replaced.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, letter) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (column, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
 }

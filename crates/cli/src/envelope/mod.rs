@@ -1,6 +1,7 @@
 //! `karwan envelope …`.
 
 mod convert;
+mod place;
 mod validate;
 
 use clap::Subcommand;

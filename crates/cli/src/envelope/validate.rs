@@ -1,19 +1,28 @@
 //! `karwan envelope validate`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use karwan_envelope::violation::Violations;
+use karwan_envelope::directory::{Directory, SchemaUri};
+use karwan_envelope::json::{self, Limits};
+use karwan_envelope::profile::{Profile, Wire};
+use karwan_envelope::subject::Subject;
+use karwan_envelope::violation::{Rule, Violation, Violations};
 use karwan_envelope::wire;
 use karwan_registry::Catalogue;
+use karwan_registry::payload::Payload;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
+use super::place::placed;
 use crate::exit::Outcome;
 use crate::platforms::{self, ProfileName};
 use crate::{input, output};
 
 /// Validate an envelope: exit 0, or 1 with every violation
 ///
-/// The profile's form, the catalogue's rules and the payload's schema are all checked.
+/// The profile's form, the catalogue's rules and the payload's schema are checked.
 ///
 /// Examples:
 ///   karwan envelope validate event.json
@@ -32,36 +41,96 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let bytes = input::read(&args.file)?;
     let catalogues = platforms::catalogues(None)?;
-    let profile = args.profile.unwrap_or_else(|| guess(&bytes));
-    match validate(&catalogues, profile, &bytes) {
+    let (profile, how) = args.profile.map_or_else(|| (guess(&bytes), " (guessed)"), |profile| (profile, ""));
+    let profile = profile.profile();
+    match validate(&catalogues, &profile, &bytes) {
         Ok(subject) => {
-            output::note(&format!("valid: {subject}, profile {}", profile.profile().name));
+            output::note(&format!("valid: {subject}, profile {}{how}", profile.name));
             Ok(ExitCode::SUCCESS)
         }
         Err(Violations(violations)) => {
-            for violation in &violations {
-                output::data(&violation.to_string())?;
-            }
             let plural = if violations.len() == 1 { "" } else { "s" };
-            output::note(&format!("{} violation{plural}, profile {}", violations.len(), profile.profile().name));
+            let summary = format!("{} violation{plural}, profile {}{how}", violations.len(), profile.name);
+            for violation in violations {
+                output::data(&placed(&profile, violation).to_string())?;
+            }
+            output::note(&summary);
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
-fn validate(catalogues: &[Catalogue], profile: ProfileName, bytes: &[u8]) -> Result<String, Violations> {
+fn validate(catalogues: &[Catalogue], profile: &Profile, bytes: &[u8]) -> Result<String, Violations> {
     let directory = platforms::directory(catalogues);
-    let envelope = wire::decode(&profile.profile(), &directory, bytes)?.envelope;
+    let envelope = match wire::decode(profile, &directory, bytes) {
+        Ok(decoded) => decoded.envelope,
+        Err(Violations(mut violations)) => {
+            violations.extend(payload_violations(catalogues, &directory, profile, bytes));
+            return Err(Violations(violations));
+        }
+    };
     let subject = envelope.subject.as_str();
-    let owner = catalogues.iter().find(|catalogue| catalogue.directory().resolve(subject).is_some());
-    owner.expect("decoding resolved the subject in one of them").validate(&envelope)?;
+    owner(catalogues, subject).expect("decoding resolved the subject in one of them").validate(&envelope)?;
     Ok(subject.to_owned())
 }
 
-/// The profile whose tell-tale field a document has; only a convenience, so text is enough.
+fn owner<'a>(catalogues: &'a [Catalogue], subject: &str) -> Option<&'a Catalogue> {
+    catalogues.iter().find(|catalogue| catalogue.directory().resolve(subject).is_some())
+}
+
+/// What is wrong with the payload of an envelope that is itself broken: who mends the one wants to know of the other.
+fn payload_violations(
+    catalogues: &[Catalogue],
+    directory: &Directory,
+    profile: &Profile,
+    bytes: &[u8],
+) -> Vec<Violation> {
+    // What is no strict JSON has no payload to speak of.
+    let Ok(text) = json::check(bytes, Limits::ENVELOPE) else { return Vec::new() };
+    let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else { return Vec::new() };
+    let (payload, uri) = match profile.wire {
+        Wire::Nested | Wire::Flat => ("payload", "schemaUri"),
+        Wire::TableRow => ("payload", ""),
+        Wire::SpecData => ("data", ""),
+        Wire::CloudEvents => ("data", "dataschema"),
+    };
+    let names = subjects(profile, &fields);
+    let Some(entry) = names.iter().find_map(|name| directory.resolve(name)) else { return Vec::new() };
+    let Some(Ok(payload)) = fields.get(payload).map(|raw| Payload::read(raw.get())) else { return Vec::new() };
+    let subject = &entry.row.subject;
+    let Some(catalogue) = owner(catalogues, subject) else { return Vec::new() };
+    let uri: Option<SchemaUri> = string(&fields, uri).and_then(|uri| uri.parse().ok());
+    let named = uri.and_then(|uri| catalogue.schema_by_hash(&uri.hash));
+    let violations = named.or_else(|| catalogue.schema(subject)).map(|schema| schema.violations(&payload));
+    violations.unwrap_or_default().into_iter().filter(|violation| violation.rule == Rule::Payload).collect()
+}
+
+/// A document's fields at the top, not yet read.
+type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+fn string(fields: &Fields<'_>, name: &str) -> Option<String> {
+    serde_json::from_str(fields.get(name)?.get()).ok()
+}
+
+/// The spellings that a document may mean as its subject.
+fn subjects(profile: &Profile, fields: &Fields<'_>) -> Vec<String> {
+    let text = |field: &str| string(fields, field);
+    match profile.wire {
+        Wire::SpecData => ["subject", "type"].into_iter().filter_map(text).collect(),
+        Wire::CloudEvents => text("type").into_iter().collect(),
+        Wire::Nested | Wire::Flat | Wire::TableRow => {
+            let version = fields.get("eventVersion").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(1);
+            let Some(name) = text("eventType") else { return Vec::new() };
+            let versioned = Subject::of(&name, version, true).ok().map(|subject| subject.as_str().to_owned());
+            [versioned, Some(name)].into_iter().flatten().collect()
+        }
+    }
+}
+
+/// The profile whose tell-tale field a document has at its top; only a convenience.
 fn guess(bytes: &[u8]) -> ProfileName {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(64 << 10)]);
-    let has = |field: &str| head.contains(&format!("\"{field}\""));
+    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_slice(bytes).unwrap_or_default();
+    let has = |field: &str| fields.contains_key(field);
     if has("specversion") {
         ProfileName::Cloudevents
     } else if has("specVersion") {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use karwan_registry::evolution::{self, GateReport, SubjectChange};
-use karwan_registry::files::{self, Contract};
+use karwan_registry::files::{self, Contract, SCHEMAS, Tree};
+use serde_json::Value;
 
 use super::render::{self, Section};
 use super::{Format, Ticket};
@@ -13,9 +14,10 @@ use crate::{input, output, platforms, tree};
 
 /// Compare whole catalogues: exit 0 additive, 1 breaking, 2 needs audit
 ///
-/// The base is the catalogue or bundle of the last release. A new version beside a kept one is additive; it needs a
-/// dual-publish entry in the description of the change. A widened enum needs a line in CHANGELOG.events.md. Integration
-/// events, and platforms that forbid narrowing, cannot be let through by an audit.
+/// The base is the catalogue or bundle of the last release. A new version beside a
+/// kept one is additive; it needs a dual-publish entry in the description of the
+/// change. A widened enum needs a line in CHANGELOG.events.md. Integration events,
+/// and platforms that forbid narrowing, cannot be let through by an audit.
 ///
 /// Examples:
 ///   karwan schema gate --base release-bundle.json
@@ -45,11 +47,13 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let base = contract(&tree::read_dir_or_bundle(&args.base)?, &args.base)?;
-    let new = match &args.catalog {
-        Some(folder) => contract(&tree::read(folder)?, folder)?,
-        None => contract(&platforms::tree(&platforms::catalogues(None)?), Path::new("the compiled-in catalogue"))?,
+    let (files, name) = match &args.catalog {
+        Some(folder) => (tree::read(folder)?, folder.as_path()),
+        None => (platforms::tree(&platforms::catalogues(None)?), Path::new("the compiled-in catalogue")),
     };
-    let mut report = evolution::gate(&base.schemas, &new.schemas).map_err(Failure::input)?;
+    let new = contract(&files, name)?;
+    let mut report = evolution::gate(&base.schemas, &new.schemas)
+        .map_err(|error| super::diff::unjudged(&error, &args.base, name))?;
     // A subject is judged by the stricter of its two declarations, or the gate could be opened by editing a row.
     report.harden(&base.strict.union(&new.strict).cloned().collect());
     report.require_changelog(&text_or_nothing(&args.changelog)?);
@@ -60,11 +64,12 @@ pub fn run(args: &Args) -> Outcome {
         }
         None => {}
     }
+    let folder = args.catalog.as_deref().unwrap_or(Path::new("catalog"));
     let sections: Vec<Section<'_>> = report
         .subjects
         .iter()
         .map(|subject| Section {
-            file: args.catalog.as_ref().map_or_else(|| "catalog".to_owned(), |folder| folder.display().to_string()),
+            file: schema_file(&files, folder, &subject.subject),
             subject: Some(&subject.subject),
             findings: &subject.findings,
         })
@@ -76,8 +81,19 @@ fn bumped(report: &GateReport) -> bool {
     report.subjects.iter().any(|subject| subject.change == SubjectChange::VersionAdded)
 }
 
-fn contract(files: &files::Tree, path: &Path) -> Result<Contract, Failure> {
-    files::contract(files).with_context(|| path.display().to_string()).map_err(Failure::input)
+fn contract(files: &Tree, path: &Path) -> Result<Contract, Failure> {
+    let contract = files::contract(files).with_context(|| format!("{} is not a catalogue", path.display()));
+    contract.map_err(Failure::input)
+}
+
+/// The file that an annotation about a subject belongs to; the list of topics where its schema is gone.
+fn schema_file(files: &Tree, folder: &Path, subject: &str) -> String {
+    let declares = |path: &&String| {
+        let schema = path.contains(&format!("/{SCHEMAS}/")).then(|| serde_json::from_slice::<Value>(&files[*path]));
+        schema.is_some_and(|schema| schema.is_ok_and(|schema| schema["x-subject"] == subject))
+    };
+    let file = files.keys().find(declares).map_or("", String::as_str);
+    folder.join(file).display().to_string()
 }
 
 fn text_or_nothing(path: &Path) -> Result<String, Failure> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use karwan_registry::hash;
 
 use crate::exit::{Failure, Outcome};
@@ -21,7 +21,13 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let document = super::diff::read(&args.file)?;
-    let hash = hash::hash(&document).with_context(|| args.file.display().to_string()).map_err(Failure::input)?;
+    let name = args.file.display();
+    if !document.is_object() && !document.is_boolean() {
+        return Err(Failure::input(anyhow!(
+            "{name} is not a schema: a schema is an object or a boolean (not-a-schema)"
+        )));
+    }
+    let hash = hash::hash(&document).with_context(|| format!("{name} has no content hash")).map_err(Failure::input)?;
     output::data(&format!("sha256-{hash}"))?;
     Ok(ExitCode::SUCCESS)
 }

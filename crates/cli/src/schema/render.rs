@@ -87,10 +87,14 @@ fn human_finding(finding: &Finding, paint: Paint) -> String {
         Direction::Consume => "new events at an old consumer",
         Direction::Both => "both directions",
     };
-    let pointer = if finding.pointer.is_empty() { "/" } else { &finding.pointer };
-    let rule = finding.rule.id();
+    let (pointer, rule) = (place(finding), finding.rule.id());
     let page = paint.dim(&format!("({direction}; docs/rules/{rule}.md)"));
     format!("{severity} {rule} at {pointer}: {}\n    {} {page}\n", finding.change, finding.remedy)
+}
+
+/// A finding's pointer; the document itself is `/`.
+fn place(finding: &Finding) -> &str {
+    if finding.pointer.is_empty() { "/" } else { &finding.pointer }
 }
 
 fn machine(sections: &[Section<'_>], verdict: Verdict, ticket: Option<&Ticket>) -> Value {
@@ -109,7 +113,7 @@ fn annotation(section: &Section<'_>, finding: &Finding) -> String {
         Severity::Breaking => "error",
     };
     let subject = section.subject.map(|subject| format!("{subject} ")).unwrap_or_default();
-    let message = format!("{subject}{}: {} — {}", finding.pointer, finding.change, finding.remedy);
+    let message = format!("{subject}{}: {} — {}", place(finding), finding.change, finding.remedy);
     format!("::{level} file={},title={}::{}", property(&section.file), finding.rule.id(), escape(&message))
 }
 

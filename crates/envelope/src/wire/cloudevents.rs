@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Codec, Decoded, EncodeError, id_schema, tenant_schema};
+use super::{Codec, Decoded, EncodeError, SOURCE_PREFIX, id_schema, tenant_schema};
 use crate::cause::{Actor, Cause, Producer, Residency, Traceparent};
 use crate::directory::SchemaUri;
 use crate::envelope::{Carried, Envelope};
@@ -19,7 +19,6 @@ use crate::subject::Subject;
 use crate::time::Timestamp;
 use crate::violation::{Rule, Violations};
 
-const SOURCE_PREFIX: &str = "/services/";
 const ATTRIBUTE_CHARS_MAX: usize = 20;
 /// The names that mean something here; free-form metadata cannot take them.
 const ATTRIBUTES: &[&str] = &[
@@ -144,14 +143,8 @@ pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, En
 
 pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded, Violations> {
     let profile = codec.profile;
-    let spec: Option<String> = reader.required("specversion");
-    if spec.is_some_and(|spec| spec != "1.0") {
-        reader.wrong(Rule::FieldInvalid, "specversion", "must be 1.0");
-    }
-    let content: Option<String> = reader.required("datacontenttype");
-    if content.is_some_and(|content| content != "application/json") {
-        reader.wrong(Rule::FieldInvalid, "datacontenttype", "must be application/json");
-    }
+    reader.constant("specversion", "1.0");
+    reader.constant("datacontenttype", "application/json");
     let id = reader.parsed("id", |text| profile.event_id.parse(text));
     let kind = reader.parsed("type", str::parse::<Subject>);
     let named = kind.and_then(|subject| codec.named(&mut reader, "type", subject));
@@ -232,10 +225,7 @@ fn cause(profile: &Profile, reader: &mut Reader<'_>) -> Option<Cause> {
 }
 
 fn producer(reader: &mut Reader<'_>) -> Option<Producer> {
-    let service = reader.parsed("source", |text| {
-        let service = text.strip_prefix(SOURCE_PREFIX).filter(|service| !service.is_empty());
-        service.map(str::to_owned).ok_or_else(|| format!("must be {SOURCE_PREFIX}<service>"))
-    });
+    let service = super::service(reader);
     let (instance, commit) = (reader.text("producerinstance"), reader.text("producercommit"));
     let region = reader.text_optional("producerregion");
     Some(Producer { service: service?, instance: instance?, commit: commit?, region })

@@ -356,6 +356,17 @@ fn tenant_schema(form: Form) -> Value {
     serde_json::json!({ "anyOf": [id_schema(form), { "const": PLATFORM }] })
 }
 
+/// How a service is written where a URI reference is expected.
+const SOURCE_PREFIX: &str = "/services/";
+
+/// The service in a mandatory `/services/<service>`.
+fn service(reader: &mut Reader<'_>) -> Option<String> {
+    reader.parsed("source", |text| {
+        let service = text.strip_prefix(SOURCE_PREFIX).filter(|service| !service.is_empty());
+        service.map(str::to_owned).ok_or_else(|| format!("must be {SOURCE_PREFIX}<service>"))
+    })
+}
+
 /// A mandatory idempotency key within its bounds.
 fn idempotency_key(reader: &mut Reader<'_>, field: &'static str) -> Option<String> {
     let key: String = reader.required(field)?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Codec, Decoded, EncodeError, Named, UNKNOWN, id_schema, tenant_schema};
+use super::{Codec, Decoded, EncodeError, Named, SOURCE_PREFIX, UNKNOWN, id_schema, tenant_schema};
 use crate::cause::{Actor, ActorKind, Cause, Producer, Traceparent};
 use crate::envelope::{Carried, Envelope};
 use crate::ids::EventId;
@@ -16,7 +16,19 @@ use crate::time::Timestamp;
 use crate::violation::{Rule, Violations};
 
 const SPEC_VERSION: &str = "1.0";
-const SOURCE_PREFIX: &str = "/services/";
+/// What the form does not carry.
+const DERIVED: &[&str] = &[
+    "schemaUri",
+    "orderingKey",
+    "idempotencyKey",
+    "actor",
+    "producedBy.instance",
+    "producedBy.commit",
+    "producedBy.region",
+    "retentionClass",
+    "dataResidency",
+    "outboxId",
+];
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,10 +72,7 @@ pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, En
 
 pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded, Violations> {
     let profile = codec.profile;
-    let spec: Option<String> = reader.required("specVersion");
-    if spec.is_some_and(|spec| spec != SPEC_VERSION) {
-        reader.wrong(Rule::FieldInvalid, "specVersion", format!("must be {SPEC_VERSION}"));
-    }
+    reader.constant("specVersion", SPEC_VERSION);
     let id = reader.parsed("id", |text| profile.event_id.parse(text));
     let subject = reader.parsed("subject", str::parse::<Subject>);
     let kind = reader.parsed("type", str::parse::<Subject>);
@@ -73,10 +82,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
         reader.wrong(Rule::VersionMismatch, "type", format!("must equal the subject, {subject}"));
     }
     let named = subject.and_then(|subject| codec.named(&mut reader, "subject", subject));
-    let service = reader.parsed("source", |text| {
-        let service = text.strip_prefix(SOURCE_PREFIX).filter(|service| !service.is_empty());
-        service.map(str::to_owned).ok_or_else(|| format!("must be {SOURCE_PREFIX}<service>"))
-    });
+    let service = super::service(&mut reader);
     let occurred_at: Option<Timestamp> = reader.required("time");
     let tenant = reader.parsed("tenantId", |text| codec.read_tenant(text));
     let trace: Option<Traceparent> = reader.required("traceId");
@@ -128,19 +134,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
         outbox: None,
         carried: Carried { spelling: named.spelling, schema_url: derived_url, ..Carried::default() },
     };
-    let derived = vec![
-        "schemaUri",
-        "orderingKey",
-        "idempotencyKey",
-        "actor",
-        "producedBy.instance",
-        "producedBy.commit",
-        "producedBy.region",
-        "retentionClass",
-        "dataResidency",
-        "outboxId",
-    ];
-    Ok(Decoded { envelope, derived })
+    Ok(Decoded { envelope, derived: DERIVED.to_vec() })
 }
 
 /// Where this profile publishes the schema of a subject: its base, and the name behind the alias prefix.

@@ -13,6 +13,22 @@ use crate::reader::Reader;
 use crate::time::Timestamp;
 use crate::violation::{Rule, Violations};
 
+/// What the form does not carry.
+const DERIVED: &[&str] = &[
+    "schemaUri",
+    "orderingKey",
+    "correlationId",
+    "causationId",
+    "actor",
+    "producedBy.service",
+    "producedBy.instance",
+    "producedBy.commit",
+    "producedBy.region",
+    "retentionClass",
+    "dataResidency",
+    "outboxId",
+];
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Document<'a> {
@@ -112,20 +128,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
         outbox: None,
         carried: Carried { available_at, spelling: named.spelling, ..Carried::default() },
     };
-    let mut derived = vec![
-        "schemaUri",
-        "orderingKey",
-        "correlationId",
-        "causationId",
-        "actor",
-        "producedBy.service",
-        "producedBy.instance",
-        "producedBy.commit",
-        "producedBy.region",
-        "retentionClass",
-        "dataResidency",
-        "outboxId",
-    ];
+    let mut derived = DERIVED.to_vec();
     if !keyed {
         derived.push("idempotencyKey");
     }

@@ -15,6 +15,7 @@ mod keys;
 mod metadata;
 mod mint;
 mod money;
+mod names;
 mod round_trip;
 mod schemas;
 mod shop;

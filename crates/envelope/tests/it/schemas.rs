@@ -82,6 +82,9 @@ fn a_value_outside_its_list_or_range_is_refused_by_schema_and_codec() {
     check_refused(&COUNTER, |it| it["metadata"]["aiProvenance"]["modelId"] = json!(""));
     check_refused(&COUNTER, |it| it["metadata"]["aiProvenance"]["promptVersion"] = json!("é".repeat(101)));
     check_refused(&COUNTER, |it| it["metadata"]["aiProvenance"]["temperature"] = json!(1));
+    for optional in ["confidence", "decisionId", "reviewedBy"] {
+        check_refused(&COUNTER, |it| it["metadata"]["aiProvenance"][optional] = Value::Null);
+    }
     check_refused(&COUNTER, |it| it["eventVersion"] = json!(0));
     check_refused(&COUNTER, |it| it["producedBy"]["commit"] = json!(""));
     check_refused(&LEDGER, |it| it["actor"]["type"] = json!("service"));

@@ -211,6 +211,16 @@ fn verbs_in_the_past_tense_pass_the_lint() {
 }
 
 #[test]
+fn a_name_has_one_version_behind_at_least_two_words() {
+    let rule = |text: &str| text.parse::<Subject>().err().map(|error| error.cause);
+    assert_eq!(rule("shop.order.v1.v2"), Some(SubjectRule::Version));
+    assert_eq!(rule("shop.order.v0.v2"), Some(SubjectRule::Version));
+    assert_eq!(rule("shop.v1"), Some(SubjectRule::Shape));
+    assert_eq!(rule("shop.v1.placed.v2"), None);
+    assert_eq!(rule("shop.order.v"), None);
+}
+
+#[test]
 fn an_event_type_and_a_version_make_a_subject_once() {
     let subject = Subject::of("shop.order.placed", 2, true).unwrap();
     assert_eq!(

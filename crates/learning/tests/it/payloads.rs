@@ -33,6 +33,7 @@ macro_rules! typed {
     };
 }
 
+#[expect(clippy::too_many_lines, reason = "one line an event")]
 fn typed() -> [Typed; 73] {
     typed![
         identity::UserRegistered,

@@ -1,4 +1,6 @@
 //! The tests of this crate, by what they claim.
 
+mod catalogue;
 mod inputs;
 mod samples;
+mod schemas;

@@ -215,8 +215,8 @@ fn who_lifted_a_suspension_is_a_user_or_the_saga() {
 
 #[test]
 fn the_envelope_sample_carries_the_payload_sample() {
-    let envelopes = samples::envelopes();
-    let [("lock-ce", envelope)] = envelopes.as_slice() else { panic!("one envelope, of the lock profile") };
+    let lock = samples::envelopes().into_iter().filter(|(profile, ..)| *profile == "lock-ce");
+    let [(_, "sample", envelope)] = lock.collect::<Vec<_>>()[..] else { panic!("one envelope of the lock profile") };
     let envelope = parsed(envelope);
     assert_eq!(envelope["data"], parsed(sample(KeyCredentialIssued::SUBJECT)));
     assert_eq!(envelope["correlationId"], envelope["data"]["reservationId"]);

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Finding {
     /// The gate.
     pub gate: Gate,
-    /// The file, and where in it.
+    /// The file, and where in it; empty when it is about all files.
     pub place: String,
     /// What is wrong.
     pub message: String,
@@ -31,7 +31,8 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { gate, place, message, remedy } = self;
-        write!(f, "{}: {place}: {message}\n    {remedy} (docs/errors/{}.md)", gate.id(), gate.id())
+        let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+        write!(f, "{}: {place}{message}\n    {remedy} (docs/errors/{}.md)", gate.id(), gate.id())
     }
 }
 

@@ -102,10 +102,16 @@ fn pair(files: &Files<'_>, tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Envelope schemas are versioned apart from any service and have no row.
+/// Envelope schemas are versioned apart from any service and have no row. A payload's schema lies deeper, so that an
+/// aggregate may have one of these names.
 fn is_envelope(path: &str) -> bool {
-    path.split('/').any(|part| matches!(part, "envelope" | "event_envelope" | "webhooks"))
+    let parts: Vec<&str> = path.split('/').collect();
+    parts.len() < PAYLOAD_SCHEMA_PARTS
+        && parts.iter().any(|part| matches!(*part, "envelope" | "event_envelope" | "webhooks"))
 }
+
+/// `event-schemas/<service>/<aggregate>/<verb>/v<n>.json`.
+const PAYLOAD_SCHEMA_PARTS: usize = 5;
 
 fn check_schema(topic: &Topic, schema: &Value, at: &str, findings: &mut Vec<Finding>) {
     match crate::hash::hash(schema) {

@@ -6,11 +6,12 @@ use karwan_envelope::profile::Profile;
 use karwan_envelope::row::{Row, Template};
 use karwan_envelope::subject::{Parts, Subject};
 use karwan_envelope::wire;
-use serde_json::Value;
 
 use super::place::{Finding, Gate};
 use super::platform::Files;
+use crate::catalogue::PAYLOAD_VIOLATIONS_MAX;
 use crate::files::{SAMPLES, Topic};
+use crate::payload::Payload;
 use crate::rules;
 
 const REMEDY: &str = "mend the sample or the schema: what the documentation shows must be valid";
@@ -37,16 +38,22 @@ pub(super) fn check(files: &Files<'_>, profiles: &[Profile], findings: &mut Vec<
 
 fn payload(files: &Files<'_>, directory: &Directory, subject: &str, bytes: &[u8]) -> Vec<String> {
     let Some(entry) = directory.resolve(subject) else { return vec![format!("no row is named `{subject}`")] };
-    match json::parse(bytes, Limits::ENVELOPE) {
-        Ok(payload) => payload_errors(files, entry, &payload),
+    match json::check(bytes, Limits::ENVELOPE) {
+        Ok(text) => payload_errors(files, entry, text),
         Err(error) => vec![error.to_string()],
     }
 }
 
-fn payload_errors(files: &Files<'_>, entry: &Entry, payload: &Value) -> Vec<String> {
+fn payload_errors(files: &Files<'_>, entry: &Entry, text: &str) -> Vec<String> {
     let Some(schema) = files.schemas.get(&crate::files::schema_file(entry)) else { return Vec::new() };
-    let Ok(validator) = crate::schema::validator(schema) else { return Vec::new() };
-    validator.iter_errors(payload).map(|error| format!("{}: {error}", error.instance_path())).collect()
+    let Ok(validator) = crate::schema::in_place_validator(schema) else { return Vec::new() };
+    match Payload::read(text) {
+        Ok(payload) => {
+            let errors = validator.iter_errors(payload.root()).take(PAYLOAD_VIOLATIONS_MAX);
+            errors.map(|error| format!("/payload{}: {error}", error.instance_path())).collect()
+        }
+        Err(error) => vec![error.to_string()],
+    }
 }
 
 fn envelope(files: &Files<'_>, directory: &Directory, profile: &Profile, bytes: &[u8]) -> Vec<String> {
@@ -56,10 +63,14 @@ fn envelope(files: &Files<'_>, directory: &Directory, profile: &Profile, bytes: 
     };
     let envelope = decoded.envelope;
     let entry = directory.resolve(envelope.subject.as_str()).expect("decoding resolved the subject here");
-    let payload: Value = serde_json::from_str(envelope.payload.get()).unwrap_or_default();
-    let broken = rules::judge(&[profile.tenant_id], entry, &envelope, &payload);
+    let broken = Payload::read(envelope.payload.get())
+        .map(|payload| rules::judge(&[profile.tenant_id], entry, &envelope, &payload))
+        .unwrap_or_default();
     let mut messages: Vec<String> = broken.iter().map(ToString::to_string).collect();
-    messages.extend(payload_errors(files, entry, &payload));
+    if envelope.schema != entry.schema {
+        messages.push(format!("/schemaUri: {} is not the current schema, {}", envelope.schema, entry.schema));
+    }
+    messages.extend(payload_errors(files, entry, envelope.payload.get()));
     messages
 }
 

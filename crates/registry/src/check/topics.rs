@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use karwan_envelope::row::{AiRule, Template, Tenancy};
-use karwan_envelope::subject::{Exception, Grammar, Service};
+use karwan_envelope::subject::{Exception, Grammar, Service, Subject};
 use serde_json::Value;
 
 use super::place::{Finding, Gate};
@@ -66,6 +66,11 @@ impl Report<'_, '_> {
             let message = format!("its version is {}, and the row says {}", parts.subject.version(), topic.version);
             self.say(Gate::SubjectGrammar, topic, message, remedy);
         }
+        let path = parts.schema_path();
+        if topic.schema_uri.path != path {
+            let message = format!("its schema is {}, and its name says {path}", topic.schema_uri.path);
+            self.say(Gate::SchemaHash, topic, message, "emit the catalogue anew: a row has a schema of its own");
+        }
         let by_token = grammar.service(&parts.service).map(|service| service.name);
         let files = self.files;
         let owner = files.policy.owners.get(&topic.subject).map(String::as_str).or(by_token);
@@ -91,6 +96,10 @@ impl Report<'_, '_> {
     fn tenancy(&mut self, topic: &Topic) {
         let policy = &self.files.policy;
         let listed = policy.platform_events.subjects.contains(&topic.subject);
+        if listed && topic.tenancy != Tenancy::Platform {
+            let message = "on the list of platform events, and is a tenant's";
+            self.say(Gate::Untenanted, topic, message, "take it off the list, or mark the event as the platform's");
+        }
         match topic.tenancy {
             Tenancy::Platform if !listed => {
                 let remedy = "give it a tenant; the list of platform events is small and reviewed every quarter";
@@ -102,6 +111,8 @@ impl Report<'_, '_> {
                 if !placed || !read {
                     let message = if placed {
                         "cross-tenant, and not in the table of cross-tenant read paths".to_owned()
+                    } else if policy.cross_tenant_prefixes.is_empty() {
+                        "this platform has no cross-tenant subjects".to_owned()
                     } else {
                         format!("cross-tenant subjects live only under {}", policy.cross_tenant_prefixes.join(", "))
                     };
@@ -208,10 +219,18 @@ impl Report<'_, '_> {
 
     fn local_only(&mut self) {
         // `….local.v1`; a word elsewhere in a name means something else.
-        let is_local = |subject: &str| subject.rsplit('.').nth(1) == Some("local");
-        for topic in self.files.topics.topics.iter().filter(|topic| is_local(&topic.subject)) {
+        let is_local = |topic: &Topic| {
+            let subject = topic.subject.parse::<Subject>();
+            subject.is_ok_and(|subject| subject.event_type().rsplit('.').next() == Some("local"))
+        };
+        let files = self.files;
+        for topic in files.topics.topics.iter().filter(|topic| is_local(topic)) {
             let remedy = "move it to localOnly: it is never published";
             self.say(Gate::LocalOnly, topic, "a local subject among the topics", remedy);
+        }
+        for topic in files.topics.local_only.iter().filter(|topic| !is_local(topic)) {
+            let remedy = "move it to the topics, or name it ….local: whoever reads the name must see it";
+            self.say(Gate::LocalOnly, topic, "among the local-only events, and its name does not say so", remedy);
         }
     }
 
@@ -222,6 +241,7 @@ impl Report<'_, '_> {
             self.files.rows().flat_map(|topic| std::iter::once(&topic.subject).chain(&topic.aliases)).collect();
         let named = policy.platform_events.subjects.iter().chain(policy.cross_tenant_reads.keys());
         let named = named.chain(&policy.ai_payloads).chain(&policy.shared).chain(policy.exceptions.keys());
+        let named = named.chain(policy.owners.keys()).chain(policy.not_secret.keys());
         for subject in named.filter(|subject| !subjects.contains(subject)) {
             let place = self.files.place(POLICY, subject);
             let message = "the policy names a subject that no row has";

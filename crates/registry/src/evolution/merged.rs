@@ -238,7 +238,7 @@ impl<'a> Merged<'a> {
 
     /// What holds for the field `name`.
     pub(super) fn field(&self, name: &str) -> Field<'a> {
-        let mut field = Field { conj: Vec::new(), listed: false, mapped: Vec::new(), unsure: BTreeMap::new() };
+        let mut field = Field { conj: Vec::new(), listed: false, mapped: Vec::new(), unsure: Vec::new() };
         for layer in &self.object_layers {
             let mut covered = false;
             if let Some(schema) = layer.properties.get(name) {
@@ -257,7 +257,7 @@ impl<'a> Merged<'a> {
                     Some(false) => {}
                     None => {
                         unsure = true;
-                        field.unsure.insert(pattern, *schema);
+                        field.unsure.push((pattern, *schema));
                     }
                 }
             }
@@ -268,7 +268,7 @@ impl<'a> Merged<'a> {
                     field.mapped.push(schema);
                 }
                 Some(schema) if !covered => {
-                    field.unsure.insert("additionalProperties", schema);
+                    field.unsure.push(("additionalProperties", schema));
                 }
                 Some(_) | None => {}
             }
@@ -291,7 +291,7 @@ pub(super) struct Field<'a> {
     /// The schemas that cover it as a map would: matching patterns and `additionalProperties`.
     pub(super) mapped: Conj,
     /// Schemas of which it is not known whether they cover it.
-    pub(super) unsure: BTreeMap<&'a str, SpotId>,
+    pub(super) unsure: Vec<(&'a str, SpotId)>,
 }
 
 fn tighter(left: Option<Bound>, right: Option<Bound>, lower: bool) -> Option<Bound> {

@@ -9,7 +9,7 @@ impl GateReport {
     pub fn require_changelog(&mut self, changelog: &str) {
         for report in &mut self.subjects {
             let widened = report.findings.iter().any(|finding| finding.rule == Rule::EnumWidened);
-            if widened && !changelog.contains(&report.subject) {
+            if widened && !changelog.lines().any(|line| names(line, &report.subject)) {
                 let change =
                     format!("an enum was widened, and the changelog of events does not mention `{}`", report.subject);
                 report.findings.push(Finding::new(Rule::ChangelogEntryMissing, "", change));
@@ -23,7 +23,7 @@ impl GateReport {
         for report in self.subjects.iter_mut().filter(|report| report.change == SubjectChange::VersionAdded) {
             let announced = description.lines().any(|line| {
                 let words = line.to_lowercase().replace('-', " ");
-                line.contains(&report.subject) && words.contains("dual publish")
+                names(line, &report.subject) && words.contains("dual publish")
             });
             if !announced {
                 let change = format!("no line of the description announces dual publishing of `{}`", report.subject);
@@ -31,4 +31,15 @@ impl GateReport {
             }
         }
     }
+}
+
+/// Whether a line has the subject as a word of its own: `….v1` is not named by `….v10`.
+fn names(line: &str, subject: &str) -> bool {
+    let inside = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '.';
+    line.match_indices(subject).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + subject.len()..]);
+        // A full stop that ends a sentence is not part of a name.
+        let after = after.strip_prefix('.').filter(|rest| !rest.starts_with(inside)).unwrap_or(after);
+        !before.ends_with(inside) && !after.starts_with(inside)
+    })
 }

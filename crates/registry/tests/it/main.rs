@@ -1,3 +1,12 @@
 //! The registry's tests, in one binary.
 
+mod bundle;
+mod catalogue;
+mod check;
 mod evolution;
+mod files;
+mod hash;
+mod payload;
+mod rules;
+mod schema;
+mod shop;

@@ -14,11 +14,7 @@ const ITEMS: CountRules = CountRules {
 };
 
 impl<'a> Judge<'a> {
-    pub(super) fn judge_array(
-        &mut self,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    pub(super) fn judge_array(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let Sides { old, new, label } = sides;
         let (before, after) = (self.reach(old)?, self.reach(new)?);
         for position in 0..old.positions().max(new.positions()) {
@@ -137,11 +133,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge_contains(
-        &mut self,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    fn judge_contains(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let Sides { old, new, label } = sides;
         let pointer = self.place_in(old, new, &["contains"]);
         for wanted in &new.contains {

@@ -64,9 +64,9 @@ impl<'a> Judge<'a> {
     /// Patterns of which it is not known whether they cover this name must be the same ones.
     fn judge_unsure(&mut self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
         let (was, is) = (&field.was.unsure, &field.is.unsure);
-        let mut same = was.keys().eq(is.keys());
+        let mut same = was.iter().map(|(name, _)| name).eq(is.iter().map(|(name, _)| name));
         if same {
-            for (old, new) in was.values().zip(is.values()) {
+            for ((_, old), (_, new)) in was.iter().zip(is) {
                 same &= self.equivalent(&vec![*old], &vec![*new])?;
             }
         }

@@ -15,13 +15,9 @@ const FIELDS: CountRules = CountRules {
 };
 
 impl<'a> Judge<'a> {
-    pub(super) fn judge_object(
-        &mut self,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<(), Error> {
-        let Sides { old, new, label } = sides;
-        self.judge_fields(&FieldPair { sides }, part)?;
+    pub(super) fn judge_object(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
+        let Sides { old, new, .. } = sides;
+        self.judge_fields(sides, part)?;
         self.judge_undeclared(sides, part)?;
         self.judge_names(sides, part)?;
         self.judge_count(&FIELDS, sides, field_counts(old, new), part);
@@ -29,11 +25,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Names that neither side declares: patterns and `additionalProperties`.
-    fn judge_undeclared(
-        &mut self,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    fn judge_undeclared(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let Sides { old, new, label } = sides;
         let (before, after) = (spoken_layers(old), spoken_layers(new));
         let patterned = |layers: &[&ObjectLayer<'a>]| layers.iter().any(|layer| !layer.patterns.is_empty());
@@ -55,13 +47,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge_rest(
-        &mut self,
-        was: &Conj,
-        is: &Conj,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    fn judge_rest(&mut self, was: &Conj, is: &Conj, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let Sides { old, new, label } = sides;
         let keywords = ["additionalProperties", "unevaluatedProperties"];
         match (self.forms.is_nothing(was)?, self.forms.is_nothing(is)?) {
@@ -88,7 +74,7 @@ impl<'a> Judge<'a> {
         sides: Sides<'_, 'a>,
         part: &mut Part,
     ) -> Result<(), Error> {
-        let Sides { old, new, label } = sides;
+        let label = sides.label;
         let (was, is): (Conj, Conj) = (before.additional.into_iter().collect(), after.additional.into_iter().collect());
         self.judge_rest(&was, &is, sides, part)?;
         for (pattern, schema) in &after.patterns {
@@ -131,11 +117,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge_dependent_required(
-        &mut self,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    fn judge_dependent_required(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let Sides { old, new, label } = sides;
         let keywords = ["dependentRequired", "dependencies"];
         let pairs = [(old, new, Rule::DependentRequiredAdded), (new, old, Rule::DependentRequiredRemoved)];

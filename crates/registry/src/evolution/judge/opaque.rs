@@ -3,16 +3,12 @@
 use super::{Judge, Part, Sides, named};
 use crate::evolution::document::ANYTHING_SPOT;
 use crate::evolution::error::Error;
-use crate::evolution::merged::{Merged, Opaque};
+use crate::evolution::merged::Opaque;
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Conj, SpotId};
 
 impl<'a> Judge<'a> {
-    pub(super) fn judge_opaque(
-        &mut self,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<(), Error> {
+    pub(super) fn judge_opaque(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let Sides { old, new, label } = sides;
         let mut unmatched: Vec<(Opaque, SpotId)> = new.opaque.clone();
         let mut gone = Vec::new();

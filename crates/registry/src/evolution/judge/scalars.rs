@@ -8,7 +8,6 @@ use super::{Judge, Part, Sides, named};
 use crate::evolution::canonical::quoted;
 use crate::evolution::error::Error;
 use crate::evolution::kind::Kind;
-use crate::evolution::merged::Merged;
 use crate::evolution::number::{Bound, Num};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::Count;
@@ -25,12 +24,7 @@ const LENGTH: CountRules =
 
 impl<'a> Judge<'a> {
     /// Judges enumerated values; answers whether they settle the scalar rules too.
-    pub(super) fn judge_values(
-        &mut self,
-        kind: Kind,
-        sides: Sides<'_, 'a>,
-        part: &mut Part,
-    ) -> Result<bool, Error> {
+    pub(super) fn judge_values(&mut self, kind: Kind, sides: Sides<'_, 'a>, part: &mut Part) -> Result<bool, Error> {
         let Sides { old, new, label } = sides;
         let (before, after) = (old.values_of(kind), new.values_of(kind));
         let pointer = self.place_in(old, new, &["enum", "const"]);

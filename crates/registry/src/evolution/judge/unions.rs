@@ -36,10 +36,10 @@ impl<'a> Judge<'a> {
             part.join(self.judge_merged(kind, old, new, label)?);
             return Ok(());
         }
-        if old.len() * new.len() > PAIRINGS_MAX {
+        let tag = self.shared_tag(union)?;
+        if tag.is_none() && old.len() * new.len() > PAIRINGS_MAX {
             return self.judge_wide_union(union, part);
         }
-        let tag = self.shared_tag(union)?;
         let matches = self.matched(union, tag.as_ref())?;
         let (mut taken_old, mut taken_new) = (BTreeSet::new(), BTreeSet::new());
         for Match { old, new, part: own } in matches {
@@ -120,7 +120,13 @@ impl<'a> Judge<'a> {
 
     /// A new alternative without a counterpart: nothing when an old one admits all of it, a note when a consumer can
     /// tell it apart, and otherwise undecided.
-    fn judge_come(&mut self, union: Union<'_, 'a>, come: &Merged<'a>, tagged: bool, part: &mut Part) -> Result<(), Error> {
+    fn judge_come(
+        &mut self,
+        union: Union<'_, 'a>,
+        come: &Merged<'a>,
+        tagged: bool,
+        part: &mut Part,
+    ) -> Result<(), Error> {
         let Union { kind, old, label, .. } = union;
         for before in old {
             if self.judge_merged(kind, come, before, label)?.summary.replays() {
@@ -164,7 +170,7 @@ impl<'a> Judge<'a> {
     }
 
     fn branch_name(&mut self, merged: &Merged<'a>) -> Result<String, Error> {
-        for (name, value) in self.constants(merged)? {
+        if let Some((name, value)) = self.constants(merged)?.first_key_value() {
             return Ok(format!("{name} = {value}"));
         }
         let title = merged.spots.iter().rev().find_map(|id| self.forms.arena.spot(*id).keyword("title")?.as_str());

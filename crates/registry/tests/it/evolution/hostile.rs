@@ -233,6 +233,17 @@ fn unions_that_multiply_past_the_bound_are_undecided() {
     assert_eq!(compare(&schema(20), &schema(20)).expect("bounded").verdict(), Verdict::Identical);
 }
 
+/// Tagged branches are matched by their tag, however many there are.
+#[test]
+fn a_union_of_hundreds_of_tagged_branches_is_judged() {
+    let branch = |index: usize| json!({"type": "object", "properties": {"k": {"const": format!("t{index}")}, "x": {"type": "string"}}, "required": ["k"]});
+    let union = |count: usize| json!({"oneOf": (0..count).map(branch).collect::<Vec<_>>()});
+    let report = compare(&union(100), &union(101)).expect("large but plain");
+    assert_eq!(report.findings.len(), 1, "{report:?}");
+    assert_eq!((report.findings[0].rule, report.findings[0].pointer.as_str()), (Rule::UnionBranchAdded, "/oneOf/100"));
+    assert_eq!(compare(&union(101), &union(100)).expect("large but plain").findings[0].rule, Rule::UnionBranchRemoved);
+}
+
 #[test]
 fn many_branches_that_refer_to_each_other_end() {
     let document = |leaf: &str| {

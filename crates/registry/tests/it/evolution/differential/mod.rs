@@ -18,7 +18,7 @@ use serde_json::Value;
 use dice::Dice;
 
 /// At least; `PROPTEST_CASES` may ask for more.
-const CASES: u32 = 2_000;
+const CASES: u32 = 1_000;
 const INSTANCES_PER_CASE: usize = 40;
 
 /// What the verdict claims and an instance refutes.
@@ -97,8 +97,8 @@ fn no_additive_verdict_is_refuted_by_an_instance() {
     let tally = tally.into_inner();
     assert!(outcome.is_ok(), "{}", outcome.expect_err("checked"));
     // A run that never meets an additive verdict, or has no instances, would prove nothing.
-    assert!(tally.identical >= 100 && tally.additive >= 100, "{tally:?}");
-    assert!(tally.audit >= 50 && tally.breaking >= 200, "{tally:?}");
+    assert!(tally.identical >= 50 && tally.additive >= 50, "{tally:?}");
+    assert!(tally.audit >= 30 && tally.breaking >= 200, "{tally:?}");
     assert!(tally.instances >= 5_000, "{tally:?}");
 }
 

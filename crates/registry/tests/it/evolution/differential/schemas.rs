@@ -31,7 +31,11 @@ pub fn schema(dice: &mut Dice, depth: usize) -> Value {
         10 => union_of_tagged(dice, depth - 1),
         11 => json!({"allOf": [schema(dice, depth - 1), fragment(dice)]}),
         12 => json!({"oneOf": [schema(dice, depth - 1), schema(dice, depth - 1)]}),
-        _ => json!({"$ref": *dice.pick(&["#/$defs/D", "#/$defs/R"])}),
+        _ => {
+            let mut reference = if dice.one_in(3) { fragment(dice) } else { json!({}) };
+            reference["$ref"] = json!(dice.pick(&["#/$defs/D", "#/$defs/R"]));
+            reference
+        }
     }
 }
 
@@ -61,7 +65,7 @@ fn values(dice: &mut Dice) -> Vec<Value> {
 
 /// Something that is usually said beside other things.
 pub fn fragment(dice: &mut Dice) -> Value {
-    match dice.below(9) {
+    match dice.below(14) {
         0 => json!({"required": [*dice.pick(&NAMES)]}),
         1 => json!({"maximum": dice.below(5)}),
         2 => json!({"maxLength": dice.below(4)}),
@@ -70,6 +74,11 @@ pub fn fragment(dice: &mut Dice) -> Value {
         5 => json!({"not": scalar(dice)}),
         6 => json!({"if": {"required": ["a"]}, "then": {"required": ["b"]}}),
         7 => json!({"dependentRequired": {"a": ["b"]}}),
+        8 => json!({"propertyNames": {"enum": ["a", "b", "k", "x-a"]}}),
+        9 => json!({"contains": scalar(dice), "minContains": dice.below(3), "maxContains": 2}),
+        10 => json!({"properties": {"a": {}, "b": {}}, "unevaluatedProperties": scalar(dice)}),
+        11 => json!({"dependentSchemas": {"a": {"required": ["k"]}}}),
+        12 => json!({"patternProperties": {*dice.pick(&["^x-", "a", "^[ab]$"]): scalar(dice)}}),
         _ => json!({"type": ["object", "array", "string", "integer"]}),
     }
 }

@@ -1,0 +1,4 @@
+mod check;
+mod emit;
+mod list;
+mod show;

@@ -1,0 +1,3 @@
+mod convert;
+mod trace;
+mod validate;

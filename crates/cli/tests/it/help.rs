@@ -1,0 +1,109 @@
+use crate::karwan::karwan;
+
+/// The names under "Commands:" in a help text.
+fn commands(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A description that is too long goes on in the next line, further to the right.
+    let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// Every command that has no commands below it, as its arguments.
+fn verbs() -> Vec<Vec<String>> {
+    let mut verbs = Vec::new();
+    let mut open = vec![Vec::new()];
+    while let Some(path) = open.pop() {
+        let below = commands(&help(&path));
+        if below.is_empty() {
+            verbs.push(path);
+        } else {
+            open.extend(below.into_iter().map(|name| [&path[..], &[name]].concat()));
+        }
+    }
+    verbs.sort();
+    verbs
+}
+
+fn help(path: &[String]) -> String {
+    let answer = karwan(&[path, &["--help".to_owned()]].concat()).exits(0);
+    assert_eq!(answer.stderr, "", "help that was asked for is data");
+    answer.stdout
+}
+
+#[test]
+fn every_promised_verb_exists() {
+    let verbs: Vec<String> = verbs().iter().map(|verb| verb.join(" ")).collect();
+    let promised = [
+        "bench contract",
+        "catalog check",
+        "catalog emit",
+        "catalog list",
+        "catalog show",
+        "completions",
+        "envelope convert",
+        "envelope validate",
+        "schema bundle",
+        "schema diff",
+        "schema gate",
+        "schema hash",
+    ];
+    assert_eq!(verbs, promised);
+}
+
+#[test]
+fn the_help_of_every_verb_has_an_example_of_that_verb() {
+    for verb in verbs() {
+        let help = help(&verb);
+        let example = format!("karwan {}", verb.join(" "));
+        let before_usage = help.split("Usage:").next().expect("a text has a beginning");
+        assert!(before_usage.contains("Example") && before_usage.contains(&example), "{example}: {help}");
+    }
+}
+
+#[test]
+fn no_line_of_help_is_broken_in_the_middle_of_a_sentence() {
+    for verb in verbs() {
+        for line in help(&verb).lines() {
+            assert!(line.chars().count() <= 100, "{verb:?}: {line}");
+            // A wrapped line that ends in one short leftover was cut at the width, not where its author meant.
+            let leftover = line.split_whitespace().count() == 1 && line.starts_with(|it: char| it.is_ascii_lowercase());
+            assert!(!leftover, "{verb:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn version_is_an_answer() {
+    let answer = karwan(&["--version"]).exits(0);
+    assert_eq!(answer.stdout, format!("karwan {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn bad_usage_exits_64_and_says_so_on_standard_error() {
+    let misuses: &[&[&str]] = &[
+        &[],
+        &["catalog"],
+        &["catalogue"],
+        &["catalog", "list", "--colour"],
+        &["catalog", "list", "extra"],
+        &["catalog", "list", "--format", "xml"],
+        &["catalog", "show"],
+        &["schema", "diff", "only-one.json"],
+        &["schema", "diff", "a.json", "b.json", "--format", "sarif"],
+        &["schema", "gate"],
+        &["schema", "bundle"],
+        &["schema", "hash"],
+        &["envelope", "validate", "--profile", "amqp"],
+        &["envelope", "convert"],
+        &["envelope", "convert", "--from", "learning"],
+        &["bench", "contract", "--events", "many"],
+        &["completions"],
+    ];
+    for misuse in misuses {
+        let answer = karwan(misuse);
+        assert_eq!(answer.code, Some(64), "{misuse:?}");
+        assert_eq!(answer.stdout, "", "{misuse:?}");
+        assert!(answer.stderr.contains("Usage:") || answer.stderr.contains("--help"), "{misuse:?}: {}", answer.stderr);
+    }
+}

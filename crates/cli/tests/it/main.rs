@@ -1,0 +1,15 @@
+//! The binary as its users meet it: arguments and files in; standard output, standard error and an exit code out.
+
+mod bench;
+mod catalog;
+mod completions;
+mod envelope;
+mod folder;
+mod goldens;
+mod help;
+mod hostile;
+mod judge;
+mod karwan;
+mod pipes;
+mod samples;
+mod schema;

@@ -1,0 +1,4 @@
+mod bundle;
+mod diff;
+mod gate;
+mod hash;
