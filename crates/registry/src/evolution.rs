@@ -50,12 +50,12 @@ pub use rule::Rule;
 /// An input that is not a schema the gate can judge: neither object nor boolean, a malformed keyword, an unknown dialect,
 /// a reference that leads nowhere or out of the document, or a bound exceeded.
 pub fn compare(old: &Value, new: &Value) -> Result<Report, Error> {
-    // Judging recurses up to the bound on depth, which the stack of whoever calls need not have room for.
+    // Judging recurses up to the bound on depth, which the stack of whoever calls need not have space for.
     std::thread::scope(|scope| {
         let thread =
             std::thread::Builder::new().stack_size(limits::STACK_BYTES).spawn_scoped(scope, || judged(old, new));
-        let no_room = Fault::TooLarge { what: "bytes of stack than the system gives", limit: limits::STACK_BYTES };
-        let thread = thread.map_err(|_| Error::new(Side::New, "", no_room))?;
+        let no_space = Fault::TooLarge { what: "bytes of stack than the system gives", limit: limits::STACK_BYTES };
+        let thread = thread.map_err(|_| Error::new(Side::New, "", no_space))?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
