@@ -14,6 +14,7 @@ use karwan_envelope::time::Clock;
 use karwan_envelope::violation::{Rule, Violation, Violations};
 use serde_json::Value;
 
+use crate::files::{self, Tree};
 use crate::hash::{HashError, hash};
 use crate::payload::{InPlace, Payload};
 use crate::platform::Platform;
@@ -83,6 +84,9 @@ pub enum LearnError {
         /// What it is.
         actual: Hash,
     },
+    /// The tree that should hold it cannot be read.
+    #[error("the bundle cannot be read")]
+    Unreadable(#[from] files::Unreadable),
 }
 
 impl Catalogue {
@@ -141,6 +145,14 @@ impl Catalogue {
             return Err(LearnError::Content { uri: uri.clone(), actual });
         }
         self.schemas.entry(actual).or_insert_with(|| Schema::new(uri.path.clone(), document));
+        Ok(())
+    }
+
+    /// Learns the schemas of this platform that a release published; a release without this platform teaches nothing.
+    pub fn learn_release(&mut self, release: &Tree) -> Result<(), LearnError> {
+        for (uri, document) in files::published_schemas(release, self.platform.name)? {
+            self.learn(&uri, document)?;
+        }
         Ok(())
     }
 

@@ -297,7 +297,7 @@ pub struct Contract {
 }
 
 /// Why a tree has no contract to compare.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path} cannot be read: {cause}")]
 pub struct Unreadable {
     path: String,
@@ -323,6 +323,17 @@ pub fn contract(tree: &Tree) -> Result<Contract, Unreadable> {
         return Err(Unreadable { path: TOPICS.to_owned(), cause: "no platform has topics here".to_owned() });
     }
     Ok(contract)
+}
+
+/// The schemas that a tree publishes for a platform, by address; none where it does not have the platform.
+pub fn published_schemas(tree: &Tree, platform: &str) -> Result<Vec<(SchemaUri, Value)>, Unreadable> {
+    let topics = format!("{platform}/{TOPICS}");
+    if !tree.contains_key(&topics) {
+        return Ok(Vec::new());
+    }
+    let topics: Topics = read(tree, &topics)?;
+    let rows = topics.topics.into_iter().chain(topics.local_only);
+    rows.map(|topic| Ok((topic.schema_uri, read(tree, &format!("{platform}/{}", topic.schema_file))?))).collect()
 }
 
 fn read<T: DeserializeOwned>(tree: &Tree, path: &str) -> Result<T, Unreadable> {

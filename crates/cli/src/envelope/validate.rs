@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use karwan_envelope::directory::{Directory, SchemaUri};
 use karwan_envelope::json::{self, Limits};
 use karwan_envelope::profile::{Profile, Wire};
@@ -16,16 +17,18 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::place::placed;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::platforms::{self, ProfileName};
-use crate::{input, output};
+use crate::{input, output, tree};
 
 /// Validate an envelope: exit 0, or 1 with every violation
 ///
-/// The profile's form, the catalogue's rules and the payload's schema are checked.
+/// The profile's form, the catalogue's rules and the payload's schema are checked. The schema is the one that the
+/// envelope names by its content hash; older ones come from the bundles of earlier releases.
 ///
 /// Examples:
 ///   karwan envelope validate event.json
+///   karwan envelope validate old-event.json --bundle release-bundle.json
 ///   cat event.json | karwan envelope validate - --profile lock-ce
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -36,11 +39,21 @@ pub struct Args {
     /// Its profile; guessed from its fields if absent
     #[arg(long)]
     profile: Option<ProfileName>,
+    /// An earlier release's bundle or catalogue, for envelopes that name its schemas; may be given again
+    #[arg(long, value_name = "DIR_OR_BUNDLE")]
+    bundle: Vec<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Outcome {
     let bytes = input::read(&args.file)?;
-    let catalogues = platforms::catalogues(None)?;
+    let mut catalogues = platforms::catalogues(None)?;
+    for path in &args.bundle {
+        let release = tree::read_dir_or_bundle(path)?;
+        for catalogue in &mut catalogues {
+            let learned = catalogue.learn_release(&release);
+            learned.with_context(|| format!("cannot learn from {}", path.display())).map_err(Failure::input)?;
+        }
+    }
     let (profile, how) = args.profile.map_or_else(|| (guess(&bytes), " (guessed)"), |profile| (profile, ""));
     let profile = profile.profile();
     match validate(&catalogues, &profile, &bytes) {

@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use karwan_envelope::violation::Rule;
 use serde_json::{Value, json};
 
+use crate::folder::Folder;
 use crate::karwan::{Answer, call};
 use crate::samples;
 
@@ -392,4 +393,37 @@ fn every_rule_of_an_envelope_has_a_page() {
         let page = crate::karwan::root().join(format!("docs/errors/{id}.md"));
         assert!(page.is_file(), "docs/errors/{id}.md");
     }
+}
+
+/// An event that an earlier release wrote is judged by that release's schema, once its bundle is at hand.
+#[test]
+fn an_older_event_is_valid_by_the_bundle_that_published_its_schema() {
+    const SCHEMA: &str = "catalog/melmastoon/event-schemas/reservation/booking/confirmed/v1.json";
+    let folder = Folder::with_catalogue();
+    // The earlier release knew nothing of the party; the current schema requires it.
+    let mut schema: Value = serde_json::from_slice(&folder.read(SCHEMA)).expect("a schema is JSON");
+    schema["required"].as_array_mut().expect("a list").retain(|field| field != "party");
+    schema["properties"].as_object_mut().expect("an object").remove("party").expect("the schema has a party");
+    let file = folder.write(SCHEMA, schema.to_string());
+    let hash = call(&["schema", "hash", &file]).run().exits(0).stdout.trim().to_owned();
+    let uri = format!("schemas://reservation/booking/confirmed/v1#{hash}");
+    let mut topics: Value = serde_json::from_slice(&folder.read("catalog/melmastoon/topics.json")).expect("JSON");
+    let mut rows = topics["topics"].as_array_mut().expect("a list").iter_mut();
+    let row = rows.find(|row| row["subject"] == "melmastoon.reservation.booking.confirmed.v1").expect("a row");
+    row["schemaUri"] = json!(uri);
+    folder.write("catalog/melmastoon/topics.json", topics.to_string());
+    let bundle = folder.name("release.json");
+    call(&["schema", "bundle", "--catalog", &folder.name("catalog"), "--out", &bundle]).run().exits(0);
+
+    let sample = samples::all().into_iter().find(|sample| sample.name == "booking_confirmed").expect("a sample");
+    let mut event: Value = serde_json::from_str(sample.text).expect("a sample is JSON");
+    event["schemaUri"] = json!(uri);
+    event["payload"].as_object_mut().expect("an object").remove("party");
+    let unknown = validate(&event.to_string(), &[]).exits(1).stdout;
+    assert!(unknown.contains("(envelope-schema-unknown)"), "{unknown}");
+    validate(&event.to_string(), &["--bundle", &bundle]).exits(0);
+    // The bundle says what was valid then; what never was stays invalid.
+    event["payload"]["party"] = json!("two");
+    let refused = validate(&event.to_string(), &["--bundle", &bundle]).exits(1).stdout;
+    assert!(refused.contains("(envelope-payload)"), "{refused}");
 }
