@@ -1,44 +1,27 @@
-//! The gates of the catalogue: policy, stale output, and evolution against an older commit.
+//! The gates of the catalogue: policy with stale output, and evolution against an older commit.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::command;
-use crate::finding::{Finding, settle};
 use crate::project::Project;
 use crate::steps::{Step, run_all};
 
 /// The committed catalogue.
 const CATALOG: &str = "catalog";
 
-/// Deeper than any catalogue: a deeper tree is a mistake, not a catalogue.
-const DEPTH_MAX: usize = 16;
+const GATES: &[Step] = &[Step { name: "policy", run: policy }, Step { name: "evolution", run: evolution }];
 
-const GATES: &[Step] = &[
-    Step { name: "policy", run: policy },
-    Step { name: "stale output", run: stale_output },
-    Step { name: "evolution", run: evolution },
-];
-
-/// Runs the three gates, all of them, and fails when one did.
+/// Runs the gates, all of them, and fails when one did.
 pub fn run(project: &Project) -> Result<()> {
     run_all(project, "gates", GATES)
 }
 
+/// From the project's root the binary also compares the committed files with what its types give.
 fn policy(project: &Project) -> Result<()> {
-    command::run(project.karwan(&["catalog", "check", "--catalog", CATALOG]))
-}
-
-fn stale_output(project: &Project) -> Result<()> {
-    let scratch = Scratch::new("emitted")?;
-    let out = scratch.path.to_str().context("the temporary directory is not UTF-8")?;
-    command::run(project.karwan(&["catalog", "emit", "--out", out]))?;
-    let committed = project.root.join(CATALOG);
-    let committed = if committed.is_dir() { tree(&committed)? } else { Tree::new() };
-    settle(differences(&committed, &tree(&scratch.path)?)).context("`cargo xtask emit` repairs it")
+    command::run(project.karwan(&["catalog", "check"])).context("`cargo xtask emit` repairs stale output")
 }
 
 fn evolution(project: &Project) -> Result<()> {
@@ -56,6 +39,10 @@ fn evolution(project: &Project) -> Result<()> {
     let mut gate = project.karwan(&["schema", "gate", "--base", older, "--catalog", CATALOG]);
     if let Some(ticket) = std::env::var_os("KARWAN_OVERRIDE_TICKET").filter(|ticket| !ticket.is_empty()) {
         gate.arg("--override-ticket").arg(ticket);
+    }
+    // Where a change has a description (a pull request has one), new versions must be announced in it.
+    if let Some(description) = std::env::var_os("KARWAN_DESCRIPTION").filter(|file| !file.is_empty()) {
+        gate.arg("--description").arg(description);
     }
     command::run(gate).with_context(|| format!("compared with commit {base}"))
 }
@@ -95,46 +82,6 @@ fn check_out(project: &Project, base: &str, scratch: &Scratch) -> Result<()> {
     write.arg(format!("--prefix={}/", scratch.path.display())).env("GIT_INDEX_FILE", &index_file);
     command::output(write)?;
     Ok(())
-}
-
-/// Path → bytes.
-pub type Tree = BTreeMap<String, Vec<u8>>;
-
-/// One finding for every file that is not, byte for byte, what the event types give.
-pub fn differences(committed: &Tree, emitted: &Tree) -> Vec<Finding> {
-    let finding = |path: &str, message: &str| Finding::on(&format!("{CATALOG}/{path}"), "stale-output", message);
-    let mut findings = Vec::new();
-    for (path, bytes) in emitted {
-        match committed.get(path) {
-            None => findings.push(finding(path, "the event types give this file, and it is not committed")),
-            Some(old) if old != bytes => findings.push(finding(path, "differs from what the event types give")),
-            Some(_) => {}
-        }
-    }
-    for path in committed.keys().filter(|path| !emitted.contains_key(*path)) {
-        findings.push(finding(path, "no event type gives this file"));
-    }
-    findings
-}
-
-fn tree(root: &Path) -> Result<Tree> {
-    let mut files = Tree::new();
-    let mut waiting = vec![(root.to_owned(), String::new(), 0)];
-    while let Some((directory, prefix, depth)) = waiting.pop() {
-        if depth > DEPTH_MAX {
-            bail!("{} is nested deeper than {DEPTH_MAX}", directory.display());
-        }
-        for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
-            let entry = entry?;
-            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            if entry.file_type()?.is_dir() {
-                waiting.push((entry.path(), format!("{name}/"), depth + 1));
-            } else {
-                files.insert(name, fs::read(entry.path())?);
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// A temporary directory of this process, removed at the end.

@@ -141,12 +141,31 @@ pub struct EventType {
     pub row: fn() -> Row,
     /// Its JSON Schema, as emitted.
     pub schema: fn() -> serde_json::Value,
+    /// Reads a payload into the struct and answers what the struct prints, with its two keys.
+    pub reread: fn(&str) -> Result<Reread, serde_json::Error>,
+}
+
+/// What a struct makes of a payload. What its schema admits, it must read, and print back unchanged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reread {
+    /// The payload as the struct prints it.
+    pub payload: String,
+    /// The aggregate's id.
+    pub key: String,
+    /// The business intent.
+    pub idempotency_key: String,
+}
+
+fn reread<E: Event>(payload: &str) -> Result<Reread, serde_json::Error> {
+    let event: E = serde_json::from_str(payload)?;
+    let payload = serde_json::to_string(&event)?;
+    Ok(Reread { payload, key: event.key(), idempotency_key: event.idempotency_key() })
 }
 
 impl EventType {
     /// The event type of `E`.
     pub const fn of<E: Event>() -> Self {
-        Self { row: E::row, schema: crate::schema::emit::<E> }
+        Self { row: E::row, schema: crate::schema::emit::<E>, reread: reread::<E> }
     }
 }
 

@@ -15,7 +15,7 @@ mod rules;
 pub mod schema;
 
 pub use catalogue::Catalogue;
-pub use event::{Event, EventType};
+pub use event::{Event, EventType, Reread};
 pub use karwan_derive::Event;
 pub use karwan_envelope::row::{AiRule, Row, Scope, Template, Tenancy};
 pub use platform::Platform;

@@ -9,6 +9,8 @@
 //!
 //! Not here: installing anything (`xtask`).
 
+pub mod contract;
+pub mod instances;
 pub mod skip;
 mod tool;
 

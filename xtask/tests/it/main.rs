@@ -2,7 +2,6 @@
 
 mod counts;
 mod dead_files;
-mod gates;
 mod layering;
 mod ledger;
 mod licences;

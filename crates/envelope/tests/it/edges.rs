@@ -100,9 +100,6 @@ fn a_later_version_is_refused_where_none_is_printed() {
         .assert_eq(&error.to_string());
 }
 
-///
-///
-/// C-17: tables keep the platform as the zero id, so no tenant may have it.
 #[test]
 fn a_row_without_a_key_is_known_by_its_id_in_any_form_of_ids() {
     for event_id in [Form::Uuid, Form::Ulid, Form::Prefixed("row")] {

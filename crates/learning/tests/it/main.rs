@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod document;
+mod instances;
 mod payloads;
 mod rows;
 mod sagas;

@@ -2,5 +2,6 @@
 
 mod catalogue;
 mod inputs;
+mod instances;
 mod samples;
 mod schemas;
