@@ -30,6 +30,11 @@ impl Timestamp {
         Self { secs: ms.div_euclid(1000), nanos: ms.rem_euclid(1000) as u32 * 1_000_000, digits: 3, offset_minutes: 0 }
     }
 
+    /// Its day in UTC.
+    pub const fn date(self) -> Date {
+        Date { days: self.secs.div_euclid(86_400) as i32 }
+    }
+
     /// Milliseconds after 1970, rounded down.
     pub const fn unix_ms(self) -> i64 {
         self.secs.saturating_mul(1000).saturating_add((self.nanos / 1_000_000) as i64)

@@ -14,7 +14,8 @@ use karwan_envelope::time::Clock;
 use karwan_envelope::violation::{Rule, Violation, Violations};
 use serde_json::Value;
 
-use crate::files::{self, Tree};
+use crate::contract;
+use crate::files::Tree;
 use crate::hash::{HashError, hash};
 use crate::payload::{InPlace, Payload};
 use crate::platform::Platform;
@@ -86,7 +87,7 @@ pub enum LearnError {
     },
     /// The tree that should hold it cannot be read.
     #[error("the bundle cannot be read")]
-    Unreadable(#[from] files::Unreadable),
+    Unreadable(#[from] contract::Unreadable),
 }
 
 impl Catalogue {
@@ -150,7 +151,7 @@ impl Catalogue {
 
     /// Learns the schemas of this platform that a release published; a release without this platform teaches nothing.
     pub fn learn_release(&mut self, release: &Tree) -> Result<(), LearnError> {
-        for (uri, document) in files::published_schemas(release, self.platform.name)? {
+        for (uri, document) in contract::published_schemas(release, self.platform.name)? {
             self.learn(&uri, document)?;
         }
         Ok(())

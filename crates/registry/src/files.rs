@@ -2,14 +2,12 @@
 //!
 //! A tree is paths and contents; reading and writing it is the command line's business.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use karwan_envelope::directory::{Entry, SchemaUri};
-use karwan_envelope::json::{self, Limits};
 use karwan_envelope::profile::Retention;
 use karwan_envelope::row::{AiRule, Scope, Tenancy};
 use karwan_envelope::wire;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -196,6 +194,17 @@ pub fn schema_file(entry: &Entry) -> String {
     format!("{SCHEMAS}/{}.json", entry.parts.schema_path())
 }
 
+/// Envelope schemas are versioned apart from any service and have no row. A payload's schema lies deeper, so that an
+/// aggregate may have one of these names.
+pub(crate) fn is_envelope_schema(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    parts.len() < PAYLOAD_SCHEMA_PARTS
+        && parts.iter().any(|part| matches!(*part, "envelope" | "event_envelope" | "webhooks"))
+}
+
+/// `event-schemas/<service>/<aggregate>/<verb>/v<n>.json`.
+const PAYLOAD_SCHEMA_PARTS: usize = 5;
+
 /// Indented JSON with a newline at the end, as it is committed.
 pub fn pretty(document: &Value) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(document).expect("values of JSON serialise");
@@ -285,60 +294,4 @@ fn policy(platform: &Platform) -> PolicyFile {
         narrowing_forbidden: policy.narrowing_forbidden,
         not_secret,
     }
-}
-
-/// A catalogue's schemas by subject, and the subjects that the gate judges most strictly.
-#[derive(Debug, Default)]
-pub struct Contract {
-    /// Subject to schema.
-    pub schemas: BTreeMap<String, Value>,
-    /// Integration events, and all events of platforms that forbid narrowing.
-    pub strict: BTreeSet<String>,
-}
-
-/// Why a tree has no contract to compare.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path} cannot be read: {cause}")]
-pub struct Unreadable {
-    path: String,
-    cause: String,
-}
-
-/// What a catalogue promises, for the gate.
-pub fn contract(tree: &Tree) -> Result<Contract, Unreadable> {
-    let mut contract = Contract::default();
-    for path in tree.keys().filter(|path| path.split_once('/').is_some_and(|(_, file)| file == TOPICS)) {
-        let topics: Topics = read(tree, path)?;
-        let folder = path.trim_end_matches(TOPICS);
-        let policy: PolicyFile = read(tree, &format!("{folder}{POLICY}"))?;
-        for topic in topics.topics.iter().chain(&topics.local_only) {
-            let schema = read(tree, &format!("{folder}{}", topic.schema_file))?;
-            contract.schemas.insert(topic.subject.clone(), schema);
-            if policy.narrowing_forbidden || topic.scope == Scope::Integration {
-                contract.strict.insert(topic.subject.clone());
-            }
-        }
-    }
-    if contract.schemas.is_empty() {
-        return Err(Unreadable { path: TOPICS.to_owned(), cause: "no platform has topics here".to_owned() });
-    }
-    Ok(contract)
-}
-
-/// The schemas that a tree publishes for a platform, by address; none where it does not have the platform.
-pub fn published_schemas(tree: &Tree, platform: &str) -> Result<Vec<(SchemaUri, Value)>, Unreadable> {
-    let topics = format!("{platform}/{TOPICS}");
-    if !tree.contains_key(&topics) {
-        return Ok(Vec::new());
-    }
-    let topics: Topics = read(tree, &topics)?;
-    let rows = topics.topics.into_iter().chain(topics.local_only);
-    rows.map(|topic| Ok((topic.schema_uri, read(tree, &format!("{platform}/{}", topic.schema_file))?))).collect()
-}
-
-fn read<T: DeserializeOwned>(tree: &Tree, path: &str) -> Result<T, Unreadable> {
-    let unreadable = |cause: String| Unreadable { path: path.to_owned(), cause };
-    let bytes = tree.get(path).ok_or_else(|| unreadable("there is no such file".to_owned()))?;
-    let text = json::check(bytes, Limits::SCHEMA).map_err(|error| unreadable(error.to_string()))?;
-    serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))
 }

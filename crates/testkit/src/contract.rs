@@ -28,7 +28,7 @@ pub fn check(platform: &'static Platform) {
         let schema = catalogue.schema(&entry.row.subject).expect("every entry has its schema");
         let mut instances = Instances::of(&schema.document);
         for round in 0..DOCUMENTS {
-            let document = instances.next(round % 2 == 0);
+            let document = instances.next(round.is_multiple_of(2));
             check_struct(event, entry, &document);
             check_envelope(&catalogue, entry, &document);
         }

@@ -54,7 +54,7 @@ impl<'s> Instances<'s> {
                 (0..count).map(|_| self.value(&schema["items"], optional)).collect()
             }
             Some("string") => self.text(schema).into(),
-            Some("boolean") => (self.turn % 2 == 0).into(),
+            Some("boolean") => self.turn.is_multiple_of(2).into(),
             Some("integer") => self.integer(schema),
             Some("number") => schema["minimum"].as_f64().map_or(json!(0.5), |least| json!(least.max(0.5))),
             None if schema["type"].is_array() => {

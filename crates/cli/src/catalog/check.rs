@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use karwan_envelope::time::{Clock, SystemClock};
 use karwan_registry::check::{self, Finding, Gate};
 use karwan_registry::files::Tree;
 
@@ -47,6 +48,9 @@ pub fn run(args: &Args) -> Outcome {
     findings.extend(check::check(&files, &platforms::profiles()).into_iter().map(|finding| placed(finding, args)));
     for finding in &findings {
         output::data(&finding.to_string())?;
+    }
+    for reminder in check::overdue_reviews(&files, SystemClock.now().date()) {
+        output::note(&format!("reminder: {reminder}"));
     }
     match findings.len() {
         0 => output::note(&format!("{} files in order", files.len())),

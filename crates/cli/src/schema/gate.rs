@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use karwan_registry::contract::{self, Contract};
 use karwan_registry::evolution::{self, GateReport, SubjectChange};
-use karwan_registry::files::{self, Contract, SCHEMAS, Tree};
+use karwan_registry::files::{SCHEMAS, Tree};
 use serde_json::Value;
 
 use super::render::{self, Section};
@@ -82,7 +83,7 @@ fn bumped(report: &GateReport) -> bool {
 }
 
 fn contract(files: &Tree, path: &Path) -> Result<Contract, Failure> {
-    let contract = files::contract(files).with_context(|| format!("{} is not a catalogue", path.display()));
+    let contract = contract::contract(files).with_context(|| format!("{} is not a catalogue", path.display()));
     contract.map_err(Failure::input)
 }
 

@@ -91,3 +91,32 @@ fn every_property_says_what_it_is() {
         walk(&(event.row)().subject, &(event.schema)());
     }
 }
+
+/// a partition bucket may follow the version.
+#[test]
+fn a_subject_may_end_in_a_partition() {
+    let parts = GRAMMAR.parse("enrollment.created.v1.07").unwrap();
+    assert_eq!((parts.subject.as_str(), parts.partition.as_deref()), ("enrollment.created.v1", Some("07")));
+    let parts = GRAMMAR.parse("authoring.course_draft.published.v1.b3").unwrap();
+    assert_eq!((parts.verb.as_str(), parts.partition.as_deref()), ("published", Some("b3")));
+    assert!(GRAMMAR.parse("authoring.course_draft.published.v1.b3.b4").is_err());
+}
+
+/// the envelope's schema is at its own address, and admits the document's envelope.
+#[test]
+fn the_envelope_schema_is_published_and_admits_the_sample() {
+    let tree = files::emit(&catalogue());
+    let envelope: Value = serde_json::from_slice(&tree["learning/event-schemas/envelope/v1.json"]).unwrap();
+    let validator = schema::validator(&envelope).unwrap();
+    for (name, text) in learning::samples::envelopes() {
+        assert!(validator.is_valid(&serde_json::from_str(text).unwrap()), "{name}");
+    }
+    assert!(!validator.is_valid(&serde_json::json!({ "eventId": "01ARZ3NDEKTSV4RRFFQ69G5FAV" })));
+}
+
+/// Document 003 §2: 30 days hot and 13 months cold, or 180 days and 7 years.
+#[test]
+fn the_retention_classes_are_the_document_s() {
+    let classes: Vec<_> = PLATFORM.retention.iter().map(|it| (it.label, it.broker_days, it.cold_days)).collect();
+    assert_eq!(classes, [("operational", 30, 396), ("regulated", 180, 2555), ("audit", 180, 2555)]);
+}

@@ -343,3 +343,65 @@ fn a_lock_sample_that_shows_a_vendor_reference_is_found() {
             mend the sample or the schema: what the documentation shows must be valid (docs/errors/catalog-sample.md)"#]],
     );
 }
+
+/// Document 000 §13: days on the broker, in the warehouse and in cold storage.
+#[test]
+fn the_retention_classes_are_the_document_s() {
+    let classes = PLATFORM.retention.iter().map(|it| (it.label, it.broker_days, it.warehouse_days, it.cold_days));
+    let classes: Vec<_> = classes.collect();
+    assert_eq!(classes, [("hot", 7, 30, 0), ("warm", 7, 365, 0), ("cold", 7, 365, 2555)]);
+}
+
+/// R-402: the two rows of document 000 §12.
+#[test]
+fn the_cross_tenant_read_paths_are_the_document_s() {
+    let reads: Vec<_> = PLATFORM.policy.cross_tenant_reads.iter().map(|it| (it.subject, it.consumers)).collect();
+    let warehouse: &[&str] = &["warehouse", "platform-reporting"];
+    let search: &[&str] = &["bff-consumer-service"];
+    let expected = [
+        ("melmastoon.analytics.snapshot.computed.v1", warehouse),
+        ("melmastoon.search_aggregation.listing.indexed.v1", search),
+    ];
+    assert_eq!(reads, expected);
+}
+
+/// R-065, C-28: each of the twenty schemas of document 004 answers to both of its published addresses.
+#[test]
+fn lock_schemas_answer_to_both_published_addresses() {
+    let catalogue = Catalogue::of(&PLATFORM).unwrap();
+    let base = "https://schemas.melmastoon.ghasi.io/lock/";
+    let mut count = 0;
+    for entry in catalogue.directory().entries().iter().filter(|entry| !entry.row.local_only) {
+        let Some(alias) = entry.row.aliases.iter().find(|alias| alias.starts_with("melmastoon.lock.")) else {
+            continue;
+        };
+        let addresses = files::schema_addresses(&PLATFORM.policy, entry);
+        let short = alias.trim_start_matches("melmastoon.lock.");
+        assert!(addresses.contains(&format!("{base}{short}.json")), "{alias}");
+        assert!(addresses.contains(&format!("{base}{alias}.json")), "{alias}");
+        count += 1;
+    }
+    assert_eq!(count, 20);
+}
+
+/// R-029: the prefixes that documents 002 and 004 show.
+#[test]
+fn public_ids_have_the_documents_prefixes() {
+    use karwan_envelope::ids::{Id, Kind, TenantId};
+    use melmastoon::ids::{
+        AccessAttemptId, BookingIntentId, DeliveryId, DeviceId, EncoderSessionId, FolioId, GuestId, HousekeepingTaskId,
+        KeyCredentialId, LockDeviceId, MasterKeyId, MediaId, PaymentIntentId, PaymentMethodId, PropertyId,
+        ProvisionalKeyId, RatePlanId, ReservationId, RoomId, RoomTypeId, SagaId, StaffId, TokenId, UserId,
+        VendorAdapterId, VendorWebhookId,
+    };
+    fn text<K: Kind>(id: Id<K>) -> String {
+        id.to_string().rsplit_once('_').unwrap().0.to_owned()
+    }
+    macro_rules! prefixes { ($($id:ty)*) => { [$(text(<$id>::from_bits(1))),*].join(" ") } }
+    let printed = prefixes![TenantId DeviceId ReservationId PropertyId RoomTypeId RoomId RatePlanId BookingIntentId SagaId
+        StaffId MediaId FolioId KeyCredentialId DeliveryId HousekeepingTaskId GuestId PaymentMethodId PaymentIntentId UserId
+        LockDeviceId MasterKeyId AccessAttemptId VendorWebhookId VendorAdapterId EncoderSessionId TokenId ProvisionalKeyId];
+    let documented = "tnt dev rsv ppt rmt rmu rate bki sga stf med fol key dlv hkt gst pmt pay usr lck mky kca whk vad \
+                      enc tk prov_keycred";
+    assert_eq!(printed, documented);
+}

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::place::{Finding, Gate};
 use super::{samples, topics};
-use crate::files::{POLICY, PolicyFile, SAMPLES, SCHEMAS, TOPICS, Topic, Topics, Tree};
+use crate::files::{POLICY, PolicyFile, SAMPLES, SCHEMAS, TOPICS, Topic, Topics, Tree, is_envelope_schema};
 
 /// A platform's files, read.
 pub(super) struct Files<'a> {
@@ -96,22 +96,11 @@ fn pair(files: &Files<'_>, tree: &Tree, findings: &mut Vec<Finding>) {
         };
         check_schema(topic, schema, &at, findings);
     }
-    for path in files.schemas.keys().filter(|path| !claimed.contains(path.as_str()) && !is_envelope(path)) {
+    for path in files.schemas.keys().filter(|path| !claimed.contains(path.as_str()) && !is_envelope_schema(path)) {
         let remedy = "add the row, or remove the file: what nobody may publish needs no schema";
         findings.push(Finding::new(Gate::SchemaWithoutRow, files.place(path, ""), "no row names this schema", remedy));
     }
 }
-
-/// Envelope schemas are versioned apart from any service and have no row. A payload's schema lies deeper, so that an
-/// aggregate may have one of these names.
-fn is_envelope(path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').collect();
-    parts.len() < PAYLOAD_SCHEMA_PARTS
-        && parts.iter().any(|part| matches!(*part, "envelope" | "event_envelope" | "webhooks"))
-}
-
-/// `event-schemas/<service>/<aggregate>/<verb>/v<n>.json`.
-const PAYLOAD_SCHEMA_PARTS: usize = 5;
 
 fn check_schema(topic: &Topic, schema: &Value, at: &str, findings: &mut Vec<Finding>) {
     match crate::hash::hash(schema) {

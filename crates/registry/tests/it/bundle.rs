@@ -46,7 +46,10 @@ fn a_schema_below_a_folder_named_samples_is_bundled() {
 fn a_bundle_keeps_the_contract() {
     let tree = files::emit(&catalogue());
     let loaded = load(&build(&tree).expect("a bundle")).expect("we built it");
-    let (before, after) = (files::contract(&tree).expect("topics"), files::contract(&loaded).expect("topics"));
+    let (before, after) = (
+        karwan_registry::contract::contract(&tree).expect("topics"),
+        karwan_registry::contract::contract(&loaded).expect("topics"),
+    );
     assert_eq!(before.schemas, after.schemas);
     assert_eq!(before.schemas.len(), 8);
     let strict: Vec<&String> = after.strict.iter().collect();

@@ -510,3 +510,13 @@ fn every_platform_of_a_catalogue_is_judged() {
     let places: Vec<String> = findings(&tree, PROFILES).into_iter().map(|finding| finding.place).collect();
     assert_eq!(places, ["shop-two/policy.json"]);
 }
+
+/// the list of untenanted events is looked at every quarter; a late review is a reminder.
+#[test]
+fn a_review_that_is_a_quarter_old_is_called_for() {
+    let tree = files::emit(&catalogue());
+    let on = |day: &str| karwan_registry::check::overdue_reviews(&tree, day.parse().unwrap());
+    assert_eq!(on("2027-02-16"), Vec::<String>::new());
+    let expected = "shop/policy.json: the list of platform events was last reviewed on 2026-11-16; look at it again";
+    assert_eq!(on("2027-02-17"), [expected]);
+}

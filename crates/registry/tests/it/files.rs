@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use karwan_registry::Event;
-use karwan_registry::files::{self, Topics, Tree, contract};
+use karwan_registry::contract::contract;
+use karwan_registry::files::{self, Topics, Tree};
 use karwan_registry::hash::hash;
 use serde_json::Value;
 
@@ -157,4 +158,18 @@ fn a_tree_without_its_schemas_has_no_contract() {
         .assert_eq(&refusal(&tree));
     tree.remove("shop/policy.json");
     expect!["shop/policy.json cannot be read: there is no such file"].assert_eq(&refusal(&tree));
+}
+
+/// envelopes and webhooks are versioned by the rules of events, so the gate judges them too.
+#[test]
+fn an_envelope_schema_is_part_of_the_contract() {
+    let before = contract(&tree()).expect("a whole tree");
+    let mut changed = tree();
+    let mut schema = read(&changed, "shop/event-schemas/envelope/v1.json");
+    schema["required"].as_array_mut().expect("a list").push("metadata2".into());
+    changed.insert("shop/event-schemas/envelope/v1.json".to_owned(), files::pretty(&schema));
+    let after = contract(&changed).expect("a whole tree");
+    let report = karwan_registry::evolution::gate(&before.schemas, &after.schemas).expect("schemas");
+    assert_eq!(report.verdict(), karwan_registry::evolution::Verdict::Breaking);
+    assert_eq!(report.subjects[0].subject, "shop/envelope.v1");
 }
