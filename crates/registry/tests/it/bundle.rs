@@ -51,7 +51,7 @@ fn a_bundle_keeps_the_contract() {
         karwan_registry::contract::contract(&loaded).expect("topics"),
     );
     assert_eq!(before.schemas, after.schemas);
-    assert_eq!(before.schemas.len(), 8);
+    assert_eq!(before.schemas.len(), 9, "eight events and an envelope");
     let strict: Vec<&String> = after.strict.iter().collect();
     assert_eq!(strict, ["shop.payment.invoice.paid.v1"]);
 }
