@@ -8,13 +8,15 @@ use karwan_envelope::row::Scope;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::files::{POLICY, PolicyFile, SCHEMAS, TOPICS, Topics, Tree, is_envelope_schema};
+use crate::files::{POLICY, PolicyFile, SCHEMAS, TOPICS, Topic, Topics, Tree, is_envelope_schema};
 
 /// A catalogue's schemas by subject, and the subjects that the gate judges most strictly.
 #[derive(Debug, Default)]
 pub struct Contract {
     /// Subject to schema; envelopes are among them, under names with a slash.
     pub schemas: BTreeMap<String, Value>,
+    /// Subject to row.
+    pub rows: BTreeMap<String, Topic>,
     /// Integration events, and all events of platforms that forbid narrowing.
     pub strict: BTreeSet<String>,
 }
@@ -43,6 +45,7 @@ pub fn contract(tree: &Tree) -> Result<Contract, Unreadable> {
             if policy.narrowing_forbidden || topic.scope == Scope::Integration {
                 contract.strict.insert(topic.subject.clone());
             }
+            contract.rows.insert(topic.subject.clone(), topic.clone());
         }
     }
     if contract.schemas.is_empty() {

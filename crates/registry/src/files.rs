@@ -121,6 +121,8 @@ pub struct PolicyFile {
     pub shared: Vec<String>,
     /// Whether no audit can allow a narrowed range or pattern.
     pub narrowing_forbidden: bool,
+    /// Samples that must be there, below `samples/`.
+    pub samples: Vec<String>,
     /// Fields that look like secrets and are none: subject to pointers.
     pub not_secret: BTreeMap<String, Vec<String>>,
 }
@@ -292,6 +294,7 @@ fn policy(platform: &Platform) -> PolicyFile {
         ai_payloads: owned(policy.ai_payloads),
         shared: owned(policy.shared),
         narrowing_forbidden: policy.narrowing_forbidden,
+        samples: (platform.samples)().into_iter().map(|sample| sample.path).collect(),
         not_secret,
     }
 }

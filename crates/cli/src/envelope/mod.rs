@@ -1,6 +1,7 @@
 //! `karwan envelope …`.
 
 mod convert;
+mod mend;
 mod place;
 mod validate;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use karwan_envelope::directory::{Directory, SchemaUri};
+use karwan_envelope::directory::{Directory, Entry, SchemaUri};
 use karwan_envelope::json::{self, Limits};
 use karwan_envelope::profile::{Profile, Wire};
 use karwan_envelope::subject::Subject;
@@ -16,6 +16,7 @@ use karwan_registry::payload::Payload;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::mend::mend;
 use super::place::placed;
 use crate::exit::{Failure, Outcome};
 use crate::platforms::{self, ProfileName};
@@ -24,7 +25,8 @@ use crate::{input, output, tree};
 /// Validate an envelope: exit 0, or 1 with every violation
 ///
 /// The profile's form, the catalogue's rules and the payload's schema are checked. The schema is the one that the
-/// envelope names by its content hash; older ones come from the bundles of earlier releases.
+/// envelope names by its content hash; older ones come from the bundles of earlier releases. Ordering and idempotency
+/// keys are not derived again: a template that changed must not refuse the events before it.
 ///
 /// Examples:
 ///   karwan envelope validate event.json
@@ -78,7 +80,7 @@ fn validate(catalogues: &[Catalogue], profile: &Profile, bytes: &[u8]) -> Result
     let envelope = match wire::decode(profile, &directory, bytes) {
         Ok(decoded) => decoded.envelope,
         Err(Violations(mut violations)) => {
-            violations.extend(payload_violations(catalogues, &directory, profile, bytes));
+            violations.extend(further(catalogues, &directory, profile, bytes, &violations));
             return Err(Violations(violations));
         }
     };
@@ -91,30 +93,43 @@ fn owner<'a>(catalogues: &'a [Catalogue], subject: &str) -> Option<&'a Catalogue
     catalogues.iter().find(|catalogue| catalogue.directory().resolve(subject).is_some())
 }
 
-/// What is wrong with the payload of an envelope that is itself broken: who mends the one wants to know of the other.
-fn payload_violations(
+/// What else is wrong with an envelope that is itself broken: who mends the one wants to know of the other.
+fn further(
     catalogues: &[Catalogue],
     directory: &Directory,
     profile: &Profile,
     bytes: &[u8],
+    broken: &[Violation],
 ) -> Vec<Violation> {
-    // What is no strict JSON has no payload to speak of.
+    // What is no strict JSON has no rest to speak of.
     let Ok(text) = json::check(bytes, Limits::ENVELOPE) else { return Vec::new() };
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else { return Vec::new() };
+    let names = subjects(profile, &fields);
+    let Some(entry) = names.iter().find_map(|name| directory.resolve(name)) else { return Vec::new() };
+    let Some(catalogue) = owner(catalogues, &entry.row.subject) else { return Vec::new() };
+    let document = serde_json::from_str(text).unwrap_or_default();
+    match mend(profile, directory, entry, &document, broken) {
+        Some(mended) => {
+            let violations = catalogue.validate(&mended.envelope).err().map(|violations| violations.0);
+            let of_mended = |violation: &Violation| mended.covers(&placed(profile, violation.clone()));
+            violations.into_iter().flatten().filter(|violation| !of_mended(violation)).collect()
+        }
+        None => payload_violations(catalogue, entry, profile, &fields),
+    }
+}
+
+/// What is wrong with the payload alone.
+fn payload_violations(catalogue: &Catalogue, entry: &Entry, profile: &Profile, fields: &Fields<'_>) -> Vec<Violation> {
     let (payload, uri) = match profile.wire {
         Wire::Nested | Wire::Flat => ("payload", "schemaUri"),
         Wire::TableRow => ("payload", ""),
         Wire::SpecData => ("data", ""),
         Wire::CloudEvents => ("data", "dataschema"),
     };
-    let names = subjects(profile, &fields);
-    let Some(entry) = names.iter().find_map(|name| directory.resolve(name)) else { return Vec::new() };
     let Some(Ok(payload)) = fields.get(payload).map(|raw| Payload::read(raw.get())) else { return Vec::new() };
-    let subject = &entry.row.subject;
-    let Some(catalogue) = owner(catalogues, subject) else { return Vec::new() };
-    let uri: Option<SchemaUri> = string(&fields, uri).and_then(|uri| uri.parse().ok());
+    let uri: Option<SchemaUri> = string(fields, uri).and_then(|uri| uri.parse().ok());
     let named = uri.and_then(|uri| catalogue.schema_by_hash(&uri.hash));
-    let violations = named.or_else(|| catalogue.schema(subject)).map(|schema| schema.violations(&payload));
+    let violations = named.or_else(|| catalogue.schema(&entry.row.subject)).map(|schema| schema.violations(&payload));
     violations.unwrap_or_default().into_iter().filter(|violation| violation.rule == Rule::Payload).collect()
 }
 

@@ -55,6 +55,7 @@ pub fn run(args: &Args) -> Outcome {
     let new = contract(&files, name)?;
     let mut report = evolution::gate(&base.schemas, &new.schemas)
         .map_err(|error| super::diff::unjudged(&error, &args.base, name))?;
+    report.compare_rows(&base.rows, &new.rows);
     // A subject is judged by the stricter of its two declarations, or the gate could be opened by editing a row.
     report.harden(&base.strict.union(&new.strict).cloned().collect());
     report.require_changelog(&text_or_nothing(&args.changelog)?);

@@ -131,7 +131,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     let payload: Option<Box<RawValue>> = reader.required("payload");
     let key = partition_key(&mut reader);
     let outbox = outbox(&mut reader);
-    let retention = super::retention(codec, &mut reader, "retentionClass");
+    let retention = super::retention(codec, &mut reader, "retentionClass", named.as_ref());
     let residency = reader.parsed("dataResidency", |text| super::residency(text, Residency::short));
 
     let violations = reader.close();

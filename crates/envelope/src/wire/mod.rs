@@ -17,7 +17,7 @@ use crate::directory::{Directory, Entry};
 use crate::envelope::{Envelope, IDEMPOTENCY_KEY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::ids::{BadId, Form, Id, TenantId};
 use crate::json::{self, Limits};
-use crate::profile::{Profile, Retention, RetentionClass, Wire};
+use crate::profile::{Profile, Retention, Wire};
 use crate::reader::Reader;
 use crate::subject::Subject;
 use crate::violation::{Rule, Violation, Violations};
@@ -395,15 +395,23 @@ fn ordering_key(reader: &mut Reader<'_>, field: &'static str, tenant: Option<&st
     }
 }
 
-/// A mandatory retention class of the profile.
-fn retention(codec: Codec<'_>, reader: &mut Reader<'_>, field: &'static str) -> Option<Retention> {
+/// A mandatory retention class of the profile. Labels map both ways: the label that this profile prints for the
+/// catalogue's class is read back as that class, whichever platform's it is.
+fn retention(
+    codec: Codec<'_>,
+    reader: &mut Reader<'_>,
+    field: &'static str,
+    named: Option<&Named<'_>>,
+) -> Option<Retention> {
     let label: String = reader.required(field)?;
-    let class = codec.profile.class(&label);
-    if class.is_none() {
+    let Some(class) = codec.profile.class(&label) else {
         let known: Vec<&str> = codec.profile.retention.iter().map(|class| class.label).collect();
         reader.wrong(Rule::FieldInvalid, field, format!("one of {}", known.join(", ")));
-    }
-    class.map(RetentionClass::retention)
+        return None;
+    };
+    let catalogued = named.map(|named| &named.entry.retention);
+    let catalogued = catalogued.filter(|retention| codec.profile.label_for(retention) == class.label);
+    Some(catalogued.cloned().unwrap_or_else(|| class.retention()))
 }
 
 /// A residency in one of its two spellings.

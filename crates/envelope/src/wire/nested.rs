@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Codec, Decoded, EncodeError, id_schema, tenant_schema};
+use super::{Codec, Decoded, EncodeError, Named, id_schema, tenant_schema};
 use crate::cause::{Actor, ActorKind, Cause, Producer, Residency};
 use crate::directory::SchemaUri;
 use crate::envelope::{Carried, Envelope, IDEMPOTENCY_KEY_BYTES_MAX, METADATA_BYTES_MAX};
@@ -151,7 +151,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     let idempotency_key = super::idempotency_key(&mut reader, "idempotencyKey");
     let payload: Option<Box<RawValue>> = reader.required("payload");
     let tenant_text = tenant.and_then(|tenant| codec.tenant(tenant).ok());
-    let metadata = metadata(codec, &mut reader, tenant_text.as_deref());
+    let metadata = metadata(codec, &mut reader, tenant_text.as_deref(), named.as_ref());
 
     let violations = reader.close();
     let (Some(id), Some(named), Some(schema), Some(tenant), Some(correlation), Some(actor), Some(occurred_at)) =
@@ -225,9 +225,14 @@ struct ReadMetadata {
     extra: serde_json::Map<String, Value>,
 }
 
-fn metadata(codec: Codec<'_>, reader: &mut Reader<'_>, tenant: Option<&str>) -> Option<ReadMetadata> {
+fn metadata(
+    codec: Codec<'_>,
+    reader: &mut Reader<'_>,
+    tenant: Option<&str>,
+    named: Option<&Named<'_>>,
+) -> Option<ReadMetadata> {
     let mut nested = reader.object("metadata")?;
-    let retention = super::retention(codec, &mut nested, "retentionClass");
+    let retention = super::retention(codec, &mut nested, "retentionClass", named);
     let residency = nested.parsed("dataResidency", |text| super::residency(text, Residency::region));
     let offline_replay = nested.optional("fromOfflineReplay");
     let ai_provenance: Option<AiProvenance> = nested.optional("aiProvenance");
@@ -251,7 +256,7 @@ fn metadata(codec: Codec<'_>, reader: &mut Reader<'_>, tenant: Option<&str>) -> 
         outbox: outbox?,
         extra,
     };
-    let bytes = compact_bytes(&read, tenant.unwrap_or_default());
+    let bytes = compact_bytes(codec, &read, tenant.unwrap_or_default());
     if bytes > METADATA_BYTES_MAX {
         let message = format!("{bytes} bytes serialised, and at most {METADATA_BYTES_MAX} are allowed");
         reader.wrong(Rule::MetadataTooLarge, "metadata", message);
@@ -260,9 +265,9 @@ fn metadata(codec: Codec<'_>, reader: &mut Reader<'_>, tenant: Option<&str>) -> 
 }
 
 /// The size that is bounded is that of the compact form; white space does not count.
-fn compact_bytes(read: &ReadMetadata, tenant: &str) -> usize {
+fn compact_bytes(codec: Codec<'_>, read: &ReadMetadata, tenant: &str) -> usize {
     let metadata = Metadata {
-        retention_class: &read.retention.class,
+        retention_class: codec.profile.label_for(&read.retention),
         data_residency: read.residency.region(),
         from_offline_replay: read.offline_replay,
         ai_provenance: read.ai_provenance.as_ref(),

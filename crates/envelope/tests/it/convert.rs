@@ -44,19 +44,19 @@ fn conversions_of_the_nested_form_report_exactly() {
         &COUNTER,
         full(&COUNTER),
         expect![[r#"
-        ledger
-          lost: producedBy.region retentionClass fromOfflineReplay aiProvenance outboxId metadata
-          derived: ingestedAt
-        till
-          lost: producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId metadata
-          derived: nothing
-        board
-          lost: correlationId causationId producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId metadata
-          derived: nothing
-        cloud
-          lost: metadata
-          derived: nothing
-    "#]],
+            ledger
+              lost: producedBy.region fromOfflineReplay aiProvenance outboxId metadata
+              derived: ingestedAt
+            till
+              lost: producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId metadata
+              derived: nothing
+            board
+              lost: correlationId causationId producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId metadata
+              derived: nothing
+            cloud
+              lost: metadata
+              derived: nothing
+        "#]],
     );
 }
 
@@ -66,19 +66,19 @@ fn conversions_of_the_flat_form_report_exactly() {
         &LEDGER,
         full(&LEDGER),
         expect![[r#"
-        counter
-          lost: retentionClass ingestedAt dbWriteTs
-          derived: idempotencyKey producedBy.region
-        till
-          lost: producedBy.instance producedBy.commit retentionClass dataResidency outboxId ingestedAt dbWriteTs
-          derived: nothing
-        board
-          lost: correlationId causationId producedBy.instance producedBy.commit retentionClass dataResidency outboxId ingestedAt dbWriteTs
-          derived: idempotencyKey
-        cloud
-          lost: nothing
-          derived: idempotencyKey
-    "#]],
+            counter
+              lost: ingestedAt dbWriteTs
+              derived: idempotencyKey producedBy.region
+            till
+              lost: producedBy.instance producedBy.commit dataResidency outboxId ingestedAt dbWriteTs
+              derived: nothing
+            board
+              lost: correlationId causationId producedBy.instance producedBy.commit dataResidency outboxId ingestedAt dbWriteTs
+              derived: idempotencyKey
+            cloud
+              lost: nothing
+              derived: idempotencyKey
+        "#]],
     );
 }
 
@@ -131,19 +131,19 @@ fn conversions_of_a_cloudevent_report_exactly() {
         &CLOUD,
         full(&CLOUD),
         expect![[r#"
-        counter
-          lost: businessCorrelation traceSpan ingestedAt dbWriteTs availableAt
-          derived: nothing
-        ledger
-          lost: businessCorrelation traceSpan producedBy.region retentionClass fromOfflineReplay aiProvenance availableAt metadata
-          derived: nothing
-        till
-          lost: actor producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId ingestedAt dbWriteTs availableAt metadata
-          derived: nothing
-        board
-          lost: correlationId causationId businessCorrelation traceSpan actor producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId ingestedAt dbWriteTs metadata
-          derived: nothing
-    "#]],
+            counter
+              lost: businessCorrelation traceSpan ingestedAt dbWriteTs availableAt
+              derived: nothing
+            ledger
+              lost: businessCorrelation traceSpan producedBy.region fromOfflineReplay aiProvenance availableAt metadata
+              derived: nothing
+            till
+              lost: actor producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId ingestedAt dbWriteTs availableAt metadata
+              derived: nothing
+            board
+              lost: correlationId causationId businessCorrelation traceSpan actor producedBy.instance producedBy.commit producedBy.region dataResidency fromOfflineReplay aiProvenance outboxId ingestedAt dbWriteTs metadata
+              derived: nothing
+        "#]],
     );
 }
 
@@ -163,17 +163,17 @@ fn an_aggregate_that_only_the_envelope_names_is_refused_where_the_payload_must()
         &COUNTER,
         &text,
         expect![[r#"
-        ledger
-          lost: idempotencyKey producedBy.region retentionClass fromOfflineReplay aiProvenance outboxId metadata
-          derived: ingestedAt
-        till
-          cannot be printed in the profile till: the profile till reads the aggregate's id from the payload, as {orderId}, and it is not there
-        board
-          cannot be printed in the profile board: the profile board reads the aggregate's id from the payload, as {orderId}, and it is not there
-        cloud
-          lost: metadata
-          derived: nothing
-    "#]],
+            ledger
+              lost: idempotencyKey producedBy.region fromOfflineReplay aiProvenance outboxId metadata
+              derived: ingestedAt
+            till
+              cannot be printed in the profile till: the profile till reads the aggregate's id from the payload, as {orderId}, and it is not there
+            board
+              cannot be printed in the profile board: the profile board reads the aggregate's id from the payload, as {orderId}, and it is not there
+            cloud
+              lost: metadata
+              derived: nothing
+        "#]],
     );
 }
 
@@ -228,7 +228,10 @@ fn a_retention_becomes_the_shortest_class_that_keeps_as_long() {
         let text = edited(&COUNTER, |it| it["metadata"]["retentionClass"] = json!(class));
         assert_eq!(converted(&COUNTER, &LEDGER, &text)["retentionClass"], json!(label));
     }
-    assert_eq!(converted(&LEDGER, &COUNTER, full(&LEDGER))["metadata"]["retentionClass"], json!("long"));
+    // The label that this profile prints for the catalogue's class is read back as that class.
+    assert_eq!(converted(&LEDGER, &COUNTER, full(&LEDGER))["metadata"]["retentionClass"], json!("kept"));
+    let text = edited(&LEDGER, |it| it["retentionClass"] = json!("monthly"));
+    assert_eq!(converted(&LEDGER, &COUNTER, &text)["metadata"]["retentionClass"], json!("brief"));
 }
 
 #[test]

@@ -98,7 +98,12 @@ prop_compose! {
             actor: Actor { kind, id: actor },
             producer, occurred_at,
             payload: serde_json::value::RawValue::from_string(payload).expect("serde printed it"),
-            retention: class.retention(),
+            // The label of the catalogue's class means that class; every other label its own.
+            retention: if profile.label_for(&entry.retention) == class.label {
+                entry.retention.clone()
+            } else {
+                class.retention()
+            },
             residency, offline_replay, ai_provenance,
             outbox: outbox.map(OutboxId::from_bits),
             carried,

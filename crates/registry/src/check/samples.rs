@@ -18,6 +18,10 @@ const REMEDY: &str = "mend the sample or the schema: what the documentation show
 
 pub(super) fn check(files: &Files<'_>, profiles: &[Profile], findings: &mut Vec<Finding>) {
     let directory = directory(files);
+    for path in files.policy.samples.iter().filter(|path| !files.samples.contains_key(*path)) {
+        let message = "the policy names this sample, and it is not there";
+        findings.push(Finding::new(Gate::Sample, files.place(&format!("{SAMPLES}/{path}"), ""), message, REMEDY));
+    }
     for (path, bytes) in &files.samples {
         let messages = if let Some(subject) = path.strip_prefix("payloads/").and_then(|it| it.strip_suffix(".json")) {
             payload(files, &directory, subject, bytes)

@@ -71,6 +71,10 @@ impl Report<'_, '_> {
             let message = format!("its schema is {}, and its name says {path}", topic.schema_uri.path);
             self.say(Gate::SchemaHash, topic, message, "emit the catalogue anew: a row has a schema of its own");
         }
+        if topic.dead_letters != format!("{}.dlq", topic.subject) {
+            let message = format!("its dead letters go to `{}`", topic.dead_letters);
+            self.say(Gate::Stale, topic, message, "the dead-letter topic is the subject and `.dlq`");
+        }
         let by_token = grammar.service(&parts.service).map(|service| service.name);
         let files = self.files;
         let owner = files.policy.owners.get(&topic.subject).map(String::as_str).or(by_token);

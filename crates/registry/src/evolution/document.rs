@@ -243,7 +243,7 @@ impl<'a> Loader<'a, '_> {
                 if reader.get("minContains").is_none() { Count { min: 1, ..count } } else { count }
             }
         };
-        Ok((count != Count::default()).then_some(Contains { schema, count }))
+        Ok(Some(Contains { schema, count }))
     }
 
     fn object(&mut self, reader: &Reader<'a, '_>, depth: usize) -> Result<Option<Box<ObjectKeywords<'a>>>, Error> {
@@ -310,7 +310,6 @@ impl<'a> Loader<'a, '_> {
     fn conditional(&mut self, reader: &Reader<'a, '_>, depth: usize) -> Result<Option<Conditional>, Error> {
         let Some(test) = self.child(reader, "if", depth)? else { return Ok(None) };
         let (then, otherwise) = (self.child(reader, "then", depth)?, self.child(reader, "else", depth)?);
-        // An `if` alone asserts nothing.
-        Ok((then.is_some() || otherwise.is_some()).then_some(Conditional { test, then, otherwise }))
+        Ok(Some(Conditional { test, then, otherwise }))
     }
 }

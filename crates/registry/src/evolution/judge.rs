@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 use super::error::{Error, Fault};
 use super::kind::{Kind, Kinds};
-use super::limits::PAIR_DEPTH_MAX;
+use super::limits::{PAIR_DEPTH_MAX, STEPS_MAX};
 use super::merged::Merged;
 use super::normal::{Forms, Normal};
 use super::report::{Direction, Finding, Severity};
@@ -76,7 +76,10 @@ pub(super) struct Part {
 
 impl Part {
     fn find(&mut self, rule: Rule, pointer: impl Into<String>, change: impl Into<String>) {
-        let finding = Finding::new(rule, pointer, change);
+        self.add(Finding::new(rule, pointer, change));
+    }
+
+    fn add(&mut self, finding: Finding) {
         self.summary.add(Summary::of(&finding));
         self.own.push(finding);
     }
@@ -139,7 +142,14 @@ impl<'a> Judge<'a> {
 
     /// Judges two whole schemas and returns their findings.
     pub(super) fn compare(mut self, old: SpotId, new: SpotId) -> Result<Vec<Finding>, Error> {
-        let root = self.judge(&vec![old], &vec![new], "")?;
+        let root = match self.judge(&vec![old], &vec![new], "") {
+            // Both were read, so neither is bad input: they are only too much to compare.
+            Err(_) if self.forms.exhausted() => {
+                let change = format!("{}: too much to compare, more than {STEPS_MAX} steps", named(""));
+                return Ok(vec![Finding::new(Rule::UnionUndecided, "", change)]);
+            }
+            judged => judged?,
+        };
         let mut seen = vec![false; self.outcomes.len()];
         let mut pending = vec![root.outcome];
         let mut findings = Vec::new();

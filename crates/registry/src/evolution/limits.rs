@@ -1,4 +1,4 @@
-//! The bounds of one comparison. Past them the answer is an error, never a stack overflow or an endless run.
+//! The bounds of one comparison. Past them the answer is an error or "undecided", never a stack overflow or an endless run.
 
 /// Schemas nested in schemas within one document.
 pub const SCHEMA_DEPTH_MAX: usize = 128;
@@ -10,7 +10,7 @@ pub const JSON_DEPTH_MAX: usize = 512;
 pub const JSON_NODES_MAX: usize = 4_000_000;
 /// Subschemas loaded from both documents together.
 pub const SUBSCHEMAS_MAX: usize = 1_000_000;
-/// Steps of one comparison: pairs judged, fields looked at, alternatives built.
+/// Steps of one comparison: pairs judged, fields looked at, alternatives built. Past it the answer is "undecided".
 pub const STEPS_MAX: usize = 5_000_000;
 /// Alternatives that one subschema's unions may multiply to before the gate answers "undecided".
 pub const ALTERNATIVES_MAX: usize = 512;

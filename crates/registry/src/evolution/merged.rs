@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::document::Arena;
 use super::kind::{Kind, Kinds};
 use super::number::{Bound, Num};
-use super::spot::{ArrayLayer, Conj, Contains, Count, Keywords, ObjectLayer, SpotId, Values};
+use super::spot::{ArrayLayer, Conditional, Conj, Contains, Count, Keywords, ObjectLayer, SpotId, Values};
 
 /// A construct whose effect the gate does not decide; compared for equivalence only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,7 @@ impl<'a> Merged<'a> {
         }
         merged.spots = spots;
         merged.choices = choices;
+        merged.require_counted(arena);
         merged.settle();
         merged
     }
@@ -123,7 +124,7 @@ impl<'a> Merged<'a> {
         self.formats.extend(keywords.format);
         if let Some(array) = &keywords.array {
             self.array_layers.extend(array.layers.iter().cloned());
-            self.contains.extend(array.contains);
+            self.contains.extend(array.contains.filter(|contains| contains.asserts()));
             self.items = self.items.and(array.count);
             self.unique |= array.unique;
         }
@@ -138,7 +139,7 @@ impl<'a> Merged<'a> {
         }
         let undecided = [
             (keywords.not.is_some(), Opaque::Not),
-            (keywords.conditional.is_some(), Opaque::Conditional),
+            (keywords.conditional.is_some_and(Conditional::asserts), Opaque::Conditional),
             (!keywords.dependent_schemas.is_empty(), Opaque::DependentSchemas),
             (keywords.unevaluated_dynamic, Opaque::Unevaluated),
             (keywords.dynamic_reference, Opaque::DynamicReference),
@@ -146,10 +147,25 @@ impl<'a> Merged<'a> {
         self.opaque.extend(undecided.into_iter().filter(|(present, _)| *present).map(|(_, opaque)| (opaque, id)));
     }
 
+    /// Where `minProperties` asks for as many fields as a closed model has, each of them is required.
+    fn require_counted(&mut self, arena: &Arena<'a>) {
+        let nothing = |id: SpotId| arena.spot(id).keywords.kinds.is_empty();
+        for layer in &self.object_layers {
+            if !layer.patterns.is_empty() || !layer.additional.is_some_and(nothing) {
+                continue;
+            }
+            let possible = || layer.properties.iter().filter(|(_, id)| !nothing(**id)).map(|(name, _)| *name);
+            if self.fields.min > 0 && self.fields.min >= possible().count() as u64 {
+                self.required.extend(possible());
+            }
+        }
+    }
+
     /// Brings equal constraints to one spelling once everything is merged.
     fn settle(&mut self) {
         self.integer |= self.multiples.iter().any(|multiple| multiple.is_integral());
-        self.multiples.retain(|multiple| *multiple != Num::Int(1));
+        let integer = self.integer;
+        self.multiples.retain(|multiple| !integer || Num::Int(1).is_multiple_of(*multiple) != Some(true));
         if self.integer {
             self.minimum = self.minimum.map(|bound| bound.over_integers(true));
             self.maximum = self.maximum.map(|bound| bound.over_integers(false));

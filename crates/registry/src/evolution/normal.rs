@@ -95,6 +95,11 @@ impl<'a> Forms<'a> {
         ))
     }
 
+    /// Whether the bound on work was passed; every answer since is an error.
+    pub(super) fn exhausted(&self) -> bool {
+        self.steps > STEPS_MAX
+    }
+
     pub(super) fn normal(&mut self, conj: &Conj) -> Result<Rc<Normal<'a>>, Error> {
         if let Some(known) = self.normals.get(conj) {
             return Ok(known.clone());

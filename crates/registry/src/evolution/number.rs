@@ -52,12 +52,34 @@ impl Num {
         }
     }
 
-    /// Whether every multiple of `self` is a multiple of `divisor`; `None` where doubles would have to be divided.
+    /// Whether every multiple of `self` is a multiple of `divisor`, both taken as the decimals they were written as;
+    /// `None` where those are too long.
     pub(super) fn is_multiple_of(self, divisor: Self) -> Option<bool> {
         match (self, divisor) {
             (Self::Int(value), Self::Int(divisor)) if divisor != 0 => Some(value % divisor == 0),
             (left, right) if left.order(right) == Ordering::Equal => Some(true),
-            (Self::Int(_) | Self::Float(_), Self::Int(_) | Self::Float(_)) => None,
+            (Self::Int(_) | Self::Float(_), Self::Int(_) | Self::Float(_)) => {
+                let ((value, places), (divisor, divisor_places)) = (self.decimal()?, divisor.decimal()?);
+                let scaled = |digits: i128, by: u32| digits.checked_mul(10_i128.checked_pow(by)?);
+                let common = places.max(divisor_places);
+                scaled(value, common - places)?
+                    .checked_rem(scaled(divisor, common - divisor_places)?)
+                    .map(|rest| rest == 0)
+            }
+        }
+    }
+
+    /// The digits without their point, and how many stand behind it. A double prints as the shortest decimal that reads
+    /// back as itself, which is the one in the document.
+    fn decimal(self) -> Option<(i128, u32)> {
+        match self {
+            Self::Int(value) => Some((value, 0)),
+            Self::Float(value) => {
+                let text = value.to_string();
+                let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+                let digits = format!("{whole}{fraction}").parse().ok()?;
+                Some((digits, u32::try_from(fraction.len()).ok()?))
+            }
         }
     }
 

@@ -164,6 +164,24 @@ rules! {
     VersionUnchanged "version-unchanged" Note Consume
         "a new version costs every consumer a cut-over: drop it unless the meaning changed",
         "A new version has the same schema as the one before.";
+    AliasRemoved "alias-removed" Breaking Both
+        "keep the alias: it is a published name that consumers may subscribe by",
+        "An alias of a subject is gone.";
+    AliasAdded "alias-added" Note Both NOTHING, "A subject has one more alias.";
+    OrderingKeyChanged "ordering-key-changed" Breaking Both NEW_VERSION,
+        "Events of one aggregate would no longer share their ordering key with those before.";
+    IdempotencyKeyChanged "idempotency-key-changed" Breaking Both NEW_VERSION,
+        "A repetition would no longer be recognised by the key of the first.";
+    OwnerChanged "owner-changed" Breaking Both
+        "let the new owner publish a subject of its own, and dual-publish until consumers have moved",
+        "Another service decides the fact.";
+    TenancyChanged "tenancy-changed" Breaking Both NEW_VERSION, "The event belongs to somebody else.";
+    RetentionShortened "retention-shortened" Audit Both
+        "check who replays or is obliged to keep events of this age, or keep the class",
+        "Events are kept for a shorter time.";
+    MerkleDropped "merkle-dropped" Audit Both
+        "check who relies on proofs of this event, or keep it anchored",
+        "The event is no longer anchored in the Merkle tree.";
     ChangelogEntryMissing "changelog-entry-missing" Breaking Consume
         "add a line about the subject to CHANGELOG.events.md",
         "An enum was widened without a line in the changelog of events.";

@@ -77,6 +77,13 @@ pub(super) struct Conditional {
     pub(super) otherwise: Option<SpotId>,
 }
 
+impl Conditional {
+    /// An `if` alone refuses nothing; what it evaluates still counts for an `unevaluated*` around it.
+    pub(super) fn asserts(self) -> bool {
+        self.then.is_some() || self.otherwise.is_some()
+    }
+}
+
 /// A count with its two ends.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Count {
@@ -117,6 +124,13 @@ pub(super) struct ArrayLayer {
 pub(super) struct Contains {
     pub(super) schema: SpotId,
     pub(super) count: Count,
+}
+
+impl Contains {
+    /// Any number of matches refuses nothing; the items matched still count as evaluated.
+    pub(super) fn asserts(self) -> bool {
+        self.count != Count::default()
+    }
 }
 
 #[derive(Clone, Default)]
@@ -181,10 +195,14 @@ impl Keywords<'_> {
 
     /// Whether an applicator other than `$ref` and `allOf` judges the same instance: what it evaluates is not static.
     pub(super) fn branches(&self) -> bool {
+        self.conditional.is_some() || self.branches_assert()
+    }
+
+    fn branches_assert(&self) -> bool {
         !self.any_of.is_empty()
             || !self.one_of.is_empty()
             || self.not.is_some()
-            || self.conditional.is_some()
+            || self.conditional.is_some_and(Conditional::asserts)
             || !self.dependent_schemas.is_empty()
             || self.dynamic_reference
     }
@@ -202,7 +220,7 @@ impl Keywords<'_> {
             && self.format.is_none()
             && self.array.is_none()
             && self.object.is_none()
-            && !self.branches()
+            && !self.branches_assert()
             && self.unevaluated_properties.is_none()
             && self.unevaluated_items.is_none()
     }

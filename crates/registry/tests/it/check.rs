@@ -324,51 +324,53 @@ fn names_owners_and_tenancy_that_break_the_policy_are_found() {
     check(
         NAMES,
         expect![[r#"
-        ## policy about a row that is gone
-        catalog-stale: shop/policy.json shop.order.basket.lost.v1: the policy names a subject that no row has
-            remove it from the policy (docs/errors/catalog-stale.md)
-        ## exemptions of rows that are gone
-        catalog-stale: shop/policy.json shop.order.basket.lost.v1: the policy names a subject that no row has
-            remove it from the policy (docs/errors/catalog-stale.md)
-        catalog-stale: shop/policy.json shop.order.basket.lost.v1: the policy names a subject that no row has
-            remove it from the policy (docs/errors/catalog-stale.md)
-        ## name that is not in the past tense
-        catalog-subject-grammar: shop/topics.json shop.payment.invoice.pay.v1: subject `shop.payment.invoice.pay.v1`: `pay` is not in the past tense: an event is a fact that already happened
-            follow the grammar; a published name that cannot is pinned in the policy's exceptions (docs/errors/catalog-subject-grammar.md)
-        ## version that is not the name's
-        catalog-subject-grammar: shop/topics.json shop.payment.invoice.paid.v1: its version is 1, and the row says 2
-            follow the grammar; a published name that cannot is pinned in the policy's exceptions (docs/errors/catalog-subject-grammar.md)
-        ## alias that is another row's name
-        catalog-subject-duplicate: shop/topics.json shop.payment.invoice.paid.v1: `till.basket.placed.v1` is also a name of shop.order.basket.placed.v1
-            one spelling names one fact (docs/errors/catalog-subject-duplicate.md)
-        ## owner that the name does not name
-        catalog-non-owner: shop/topics.json shop.order.basket.placed.v1: owned by `till-service`, and `order` belongs to order-service
-            only the owning service decides a fact (docs/errors/catalog-non-owner.md)
-        ## publisher besides the owner
-        catalog-non-owner: shop/topics.json shop.order.basket.placed.v1: published by till-service, and only order-service may
-            let the owner publish it, or list the subject as shared (docs/errors/catalog-non-owner.md)
-        ## row without a publisher
-        catalog-non-owner: shop/topics.json shop.order.basket.placed.v1: nobody may publish it
-            name the owner among its producers (docs/errors/catalog-non-owner.md)
-        ## event of no tenant, outside the list
-        catalog-untenanted: shop/topics.json shop.payment.invoice.paid.v1: untenanted, and not on the allow-list
-            give it a tenant; the list of platform events is small and reviewed every quarter (docs/errors/catalog-untenanted.md)
-        ## tenant's event on the list of the platform's
-        catalog-untenanted: shop/topics.json shop.order.books.closed.v1: on the list of platform events, and is a tenant's
-            take it off the list, or mark the event as the platform's (docs/errors/catalog-untenanted.md)
-        ## list that nobody reviewed
-        catalog-untenanted: shop/policy.json platformEvents/reviewedOn: the allow-list of platform events has no review date
-            review the list and write the day (docs/errors/catalog-untenanted.md)
-        ## cross-tenant event outside its prefixes
-        catalog-cross-tenant: shop/topics.json shop.payment.invoice.paid.v1: cross-tenant subjects live only under shop.search.
-            make it a tenant's event, or register the read path (docs/errors/catalog-cross-tenant.md)
-        ## cross-tenant event without a read path
-        catalog-cross-tenant: shop/topics.json shop.search.price.listed.v1: cross-tenant, and not in the table of cross-tenant read paths
-            make it a tenant's event, or register the read path (docs/errors/catalog-cross-tenant.md)
-        ## read path of a tenant's event
-        catalog-cross-tenant: shop/topics.json shop.search.price.listed.v1: has a cross-tenant read path, and is a tenant's event
-            remove the path, or mark the event cross-tenant (docs/errors/catalog-cross-tenant.md)
-    "#]],
+            ## policy about a row that is gone
+            catalog-stale: shop/policy.json shop.order.basket.lost.v1: the policy names a subject that no row has
+                remove it from the policy (docs/errors/catalog-stale.md)
+            ## exemptions of rows that are gone
+            catalog-stale: shop/policy.json shop.order.basket.lost.v1: the policy names a subject that no row has
+                remove it from the policy (docs/errors/catalog-stale.md)
+            catalog-stale: shop/policy.json shop.order.basket.lost.v1: the policy names a subject that no row has
+                remove it from the policy (docs/errors/catalog-stale.md)
+            ## name that is not in the past tense
+            catalog-subject-grammar: shop/topics.json shop.payment.invoice.pay.v1: subject `shop.payment.invoice.pay.v1`: `pay` is not in the past tense: an event is a fact that already happened
+                follow the grammar; a published name that cannot is pinned in the policy's exceptions (docs/errors/catalog-subject-grammar.md)
+            catalog-sample: shop/samples/payloads/shop.payment.invoice.paid.v1.json: the policy names this sample, and it is not there
+                mend the sample or the schema: what the documentation shows must be valid (docs/errors/catalog-sample.md)
+            ## version that is not the name's
+            catalog-subject-grammar: shop/topics.json shop.payment.invoice.paid.v1: its version is 1, and the row says 2
+                follow the grammar; a published name that cannot is pinned in the policy's exceptions (docs/errors/catalog-subject-grammar.md)
+            ## alias that is another row's name
+            catalog-subject-duplicate: shop/topics.json shop.payment.invoice.paid.v1: `till.basket.placed.v1` is also a name of shop.order.basket.placed.v1
+                one spelling names one fact (docs/errors/catalog-subject-duplicate.md)
+            ## owner that the name does not name
+            catalog-non-owner: shop/topics.json shop.order.basket.placed.v1: owned by `till-service`, and `order` belongs to order-service
+                only the owning service decides a fact (docs/errors/catalog-non-owner.md)
+            ## publisher besides the owner
+            catalog-non-owner: shop/topics.json shop.order.basket.placed.v1: published by till-service, and only order-service may
+                let the owner publish it, or list the subject as shared (docs/errors/catalog-non-owner.md)
+            ## row without a publisher
+            catalog-non-owner: shop/topics.json shop.order.basket.placed.v1: nobody may publish it
+                name the owner among its producers (docs/errors/catalog-non-owner.md)
+            ## event of no tenant, outside the list
+            catalog-untenanted: shop/topics.json shop.payment.invoice.paid.v1: untenanted, and not on the allow-list
+                give it a tenant; the list of platform events is small and reviewed every quarter (docs/errors/catalog-untenanted.md)
+            ## tenant's event on the list of the platform's
+            catalog-untenanted: shop/topics.json shop.order.books.closed.v1: on the list of platform events, and is a tenant's
+                take it off the list, or mark the event as the platform's (docs/errors/catalog-untenanted.md)
+            ## list that nobody reviewed
+            catalog-untenanted: shop/policy.json platformEvents/reviewedOn: the allow-list of platform events has no review date
+                review the list and write the day (docs/errors/catalog-untenanted.md)
+            ## cross-tenant event outside its prefixes
+            catalog-cross-tenant: shop/topics.json shop.payment.invoice.paid.v1: cross-tenant subjects live only under shop.search.
+                make it a tenant's event, or register the read path (docs/errors/catalog-cross-tenant.md)
+            ## cross-tenant event without a read path
+            catalog-cross-tenant: shop/topics.json shop.search.price.listed.v1: cross-tenant, and not in the table of cross-tenant read paths
+                make it a tenant's event, or register the read path (docs/errors/catalog-cross-tenant.md)
+            ## read path of a tenant's event
+            catalog-cross-tenant: shop/topics.json shop.search.price.listed.v1: has a cross-tenant read path, and is a tenant's event
+                remove the path, or mark the event cross-tenant (docs/errors/catalog-cross-tenant.md)
+        "#]],
     );
 }
 
@@ -509,6 +511,23 @@ fn every_platform_of_a_catalogue_is_judged() {
     tree.remove("shop-two/policy.json");
     let places: Vec<String> = findings(&tree, PROFILES).into_iter().map(|finding| finding.place).collect();
     assert_eq!(places, ["shop-two/policy.json"]);
+}
+
+/// R-415: a sample that the policy names cannot vanish unnoticed, and dead letters have one name.
+#[test]
+fn a_missing_sample_and_a_renamed_dead_letter_topic_are_found() {
+    let mut tree = files::emit(&catalogue());
+    tree.remove("shop/samples/payloads/shop.payment.invoice.paid.v1.json").expect("the shop has a sample");
+    let topics = String::from_utf8(tree["shop/topics.json"].clone()).unwrap();
+    let renamed = topics.replace("shop.payment.invoice.paid.v1.dlq", "shop.payment.lost");
+    tree.insert("shop/topics.json".to_owned(), renamed.into_bytes());
+    let findings = karwan_registry::check::check(&tree, SHOP.profiles);
+    let found: Vec<String> = findings.iter().map(|finding| format!("{}: {}", finding.place, finding.message)).collect();
+    let expected = [
+        "shop/topics.json shop.payment.invoice.paid.v1: its dead letters go to `shop.payment.lost`",
+        "shop/samples/payloads/shop.payment.invoice.paid.v1.json: the policy names this sample, and it is not there",
+    ];
+    assert_eq!(found, expected);
 }
 
 /// R-045: the list of untenanted events is looked at every quarter; a late review is a reminder.

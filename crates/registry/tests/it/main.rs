@@ -7,6 +7,7 @@ mod evolution;
 mod files;
 mod hash;
 mod payload;
+mod rows;
 mod rules;
 mod schema;
 mod shop;

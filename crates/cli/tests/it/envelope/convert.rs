@@ -26,10 +26,8 @@ fn to_the_same_profile_it_is_the_identity_byte_for_byte() {
     }
 }
 
-/// Facts that the catalogue asks for and not every form can say: labels of retention are a platform's own, and only two
-/// forms have a place for the provenance of AI.
-const REFUSED_WHEN_LOST: [(&str, &str); 2] =
-    [("(envelope-retention)", "retentionClass"), ("(envelope-ai-provenance)", "aiProvenance")];
+/// A fact that the catalogue asks for and not every form can say: only two have a place for the provenance of AI.
+const REFUSED_WHEN_LOST: [(&str, &str); 1] = [("(envelope-ai-provenance)", "aiProvenance")];
 
 /// Each of the 20 pairs: the result is valid in the other profile but for what was named as lost or derived, and the way
 /// back gives the same document unless a loss was named.
@@ -100,7 +98,6 @@ fn what_is_lost_and_what_is_derived_is_said_on_standard_error() {
     .assert_eq(&said("melmastoon", "lock-ce"));
     expect![[r#"
         lost: learning has no place for this producedBy.region
-        lost: learning has no place for this retentionClass
         lost: learning has no place for this fromOfflineReplay
         lost: learning has no place for this outboxId
         derived: melmastoon does not carry ingestedAt

@@ -427,3 +427,59 @@ fn an_older_event_is_valid_by_the_bundle_that_published_its_schema() {
     let refused = validate(&event.to_string(), &["--bundle", &bundle]).exits(1).stdout;
     assert!(refused.contains("(envelope-payload)"), "{refused}");
 }
+
+/// One fault of form must not hide what the catalogue has to say about the rest.
+#[test]
+fn a_fault_of_form_hides_no_fault_of_the_catalogue() {
+    check(
+        "melmastoon",
+        "booking_confirmed",
+        |document| {
+            document["occurredAt"] = json!("no");
+            document["foo"] = json!(1);
+            document["producedBy"]["service"] = json!("billing-service");
+            document["metadata"]["retentionClass"] = json!("hot");
+            document["payload"]["version"] = json!("x");
+        },
+        expect![[r#"
+            /occurredAt: `no` is not an RFC 3339 timestamp such as 2026-05-01T14:00:00Z (envelope-field-invalid)
+            /foo: this profile has no such field (envelope-field-unknown)
+            /producedBy/service: only reservation-service publishes melmastoon.reservation.booking.confirmed.v1 (envelope-producer)
+            /metadata/retentionClass: the catalogue says warm (envelope-retention)
+            /payload/version: value is not of type "integer" (envelope-payload)
+        "#]],
+    );
+    check(
+        "melmastoon",
+        "booking_confirmed",
+        with("/tenantId", json!("platform")),
+        expect![[r#"
+        /metadata/orderingKey: `tnt_01HXY69Y2PR7CS58H4W549GQJY:rsv_01HX1PBC16FVDRR0PFG3NR5454` is not <tenantId>:<aggregateId> of this envelope, the latter 1 to 200 bytes (envelope-ordering-key)
+        /tenantId: melmastoon.reservation.booking.confirmed.v1 belongs to a tenant; name it (envelope-tenancy)
+    "#]],
+    );
+    check(
+        "melmastoon",
+        "completion_completed",
+        |document| {
+            document["metadata"].as_object_mut().expect("an object").remove("aiProvenance");
+            document["correlationId"] = json!(7);
+        },
+        expect![[r#"
+            /correlationId: invalid type: integer `7`, expected a string (envelope-field-invalid)
+            /metadata/aiProvenance: mandatory on melmastoon.ai_orchestrator.completion.completed.v1: it says which AI took part (envelope-ai-provenance)
+        "#]],
+    );
+    check(
+        "lock-ce",
+        "sample",
+        |document| {
+            document["traceId"] = json!("garbage");
+            document["source"] = json!("/services/billing-service");
+        },
+        expect![[r#"
+            /traceId: not a W3C traceparent of version 00: 00-<32 hex digits>-<16>-<2>, lower case, ids not zero (envelope-field-invalid)
+            /source: only lock-integration-service publishes melmastoon.lock_integration.key_credential.issued.v1 (envelope-producer)
+        "#]],
+    );
+}

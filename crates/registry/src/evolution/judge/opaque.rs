@@ -64,8 +64,10 @@ impl<'a> Judge<'a> {
             Opaque::Unevaluated => self.same_words(&vec![old], &vec![new]),
             // What a dynamic reference reaches depends on the whole document.
             Opaque::DynamicReference => {
-                let (old_root, new_root) = (self.root_of(old), self.root_of(new));
-                Ok(self.same_words(&vec![old_root], &vec![new_root])? && self.same_words(&vec![old], &vec![new])?)
+                let (old_root, new_root) = (vec![self.root_of(old)], vec![self.root_of(new)]);
+                let same_document = self.forms.fingerprint_with_definitions(&old_root)?
+                    == self.forms.fingerprint_with_definitions(&new_root)?;
+                Ok(same_document && self.same_words(&vec![old], &vec![new])?)
             }
         }
     }

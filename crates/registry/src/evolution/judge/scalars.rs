@@ -1,6 +1,6 @@
 //! Enumerated values, numbers and strings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -8,9 +8,10 @@ use super::{Judge, Part, Sides, named};
 use crate::evolution::canonical::quoted;
 use crate::evolution::error::Error;
 use crate::evolution::kind::Kind;
+use crate::evolution::merged::Merged;
 use crate::evolution::number::{Bound, Num};
 use crate::evolution::rule::Rule;
-use crate::evolution::spot::Count;
+use crate::evolution::spot::{Count, SpotId};
 
 /// The rules for the two ends of a count, and the keywords that spell it.
 pub(super) struct CountRules {
@@ -64,12 +65,32 @@ impl<'a> Judge<'a> {
                 pointer,
                 format!("{}: any {} beside {}", named(label), kind.name(), listed(&before)),
             ),
-            Some(gained) if !gained.is_empty() => {
-                part.find(Rule::EnumWidened, pointer, format!("{}: also accepts {}", named(label), listed(&gained)));
+            Some(gained) => {
+                for (pointer, gained) in self.by_place(&gained, new, &pointer) {
+                    let change = format!("{}: also accepts {}", named(label), listed(&gained));
+                    part.find(Rule::EnumWidened, pointer, change);
+                }
             }
-            Some(_) => {}
         }
         Ok(decided || !kind.is_scalar())
+    }
+
+    /// Values under the pointer of the `enum` or `const` that lists them; a union of constants has one for each.
+    fn by_place<'v>(
+        &self,
+        values: &[(&'v str, &'v Value)],
+        merged: &Merged<'a>,
+        otherwise: &str,
+    ) -> BTreeMap<String, Vec<(&'v str, &'v Value)>> {
+        let mut places: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        for (key, value) in values {
+            let lists = |id: &&SpotId| {
+                self.forms.arena.spot(**id).keywords.values.as_ref().is_some_and(|own| own.contains_key(*key))
+            };
+            let place = merged.spots.iter().find(lists).map(|id| self.place(&[], &[*id], &["enum", "const"]));
+            places.entry(place.unwrap_or_else(|| otherwise.to_owned())).or_default().push((*key, *value));
+        }
+        places
     }
 
     pub(super) fn judge_integer(&self, sides: Sides<'_, 'a>, part: &mut Part) {
@@ -124,6 +145,14 @@ impl<'a> Judge<'a> {
         if let Some(rule) = rule {
             let change = arrow(label, "pattern", shown(&old.patterns), shown(&new.patterns));
             part.find(rule, self.place_in(old, new, &["pattern"]), change);
+        }
+        if let Some((was, is)) = disjoint_formats(&old.formats, &new.formats) {
+            part.find(
+                Rule::TypeChanged,
+                self.place_in(old, new, &["format"]),
+                arrow(label, "format", Some(was), Some(is)),
+            );
+            return;
         }
         self.judge_formats(sides, part);
     }
@@ -191,6 +220,17 @@ fn end_change(before: Option<Bound>, after: Option<Bound>, lower: bool) -> Optio
 
 fn differences<'s>(old: &BTreeSet<&'s str>, new: &BTreeSet<&'s str>) -> (Vec<&'s str>, Vec<&'s str>) {
     (old.difference(new).copied().collect(), new.difference(old).copied().collect())
+}
+
+/// Formats of which no text has two, but for `ipv6` and `uri`: `fe80::1` is both. Whoever reads one cannot read another,
+/// so a change between them is a change of type. `hostname` is absent, for dates and addresses are host names too.
+const APART: [&str; 9] = ["date", "date-time", "time", "duration", "uuid", "email", "ipv4", "ipv6", "uri"];
+
+/// An old and a new format that no text has both of.
+fn disjoint_formats<'s>(old: &BTreeSet<&'s str>, new: &BTreeSet<&'s str>) -> Option<(&'s str, &'s str)> {
+    let overlap = |was: &str, is: &str| matches!((was, is), ("ipv6", "uri") | ("uri", "ipv6"));
+    let pairs = old.iter().flat_map(|was| new.iter().map(move |is| (*was, *is)));
+    pairs.into_iter().find(|(was, is)| was != is && APART.contains(was) && APART.contains(is) && !overlap(was, is))
 }
 
 /// Integer formats denote ranges; a wider one admits all of a narrower one.

@@ -8,6 +8,7 @@ use crate::evolution::error::Error;
 use crate::evolution::kind::Kind;
 use crate::evolution::limits::PAIRINGS_MAX;
 use crate::evolution::merged::Merged;
+use crate::evolution::report::{Direction, Finding};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::SpotId;
 
@@ -153,7 +154,24 @@ impl<'a> Judge<'a> {
         part.find(Rule::UnionBranchUntagged, pointer, change);
         // Where the old schema was no union, its consumers read the new branch as the one form they know.
         if let [before] = old {
-            part.join(self.judge_merged(kind, before, come, label)?);
+            let read = self.judge_merged(kind, before, come, label)?;
+            self.add_consumed(read, part)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what old consumers notice; whether old events replay is judged on the branch that they belong to.
+    fn add_consumed(&mut self, read: Part, part: &mut Part) -> Result<(), Error> {
+        let (mut seen, mut pending, mut findings) = (BTreeSet::new(), read.children, read.own);
+        while let Some(outcome) = pending.pop() {
+            if seen.insert(outcome) {
+                self.forms.spend(1, None)?;
+                findings.extend(self.outcomes[outcome].own.iter().cloned());
+                pending.extend(&self.outcomes[outcome].children);
+            }
+        }
+        for finding in findings.into_iter().filter(|finding| finding.direction.touches(Direction::Consume)) {
+            part.add(Finding { direction: Direction::Consume, ..finding });
         }
         Ok(())
     }

@@ -8,9 +8,20 @@ use serde_json::Value;
 
 use super::{judged, parse, table};
 
-/// Rules that no pair of schemas shows: they come from a report's length, or from what accompanies a change.
-const WITHOUT_EXAMPLE: [Rule; 3] =
-    [Rule::FindingsTruncated, Rule::ChangelogEntryMissing, Rule::DualPublishEntryMissing];
+/// Rules that no pair of schemas shows: they come from a report's length, from what accompanies a change, or from rows.
+const WITHOUT_EXAMPLE: [Rule; 11] = [
+    Rule::FindingsTruncated,
+    Rule::ChangelogEntryMissing,
+    Rule::DualPublishEntryMissing,
+    Rule::AliasRemoved,
+    Rule::AliasAdded,
+    Rule::OrderingKeyChanged,
+    Rule::IdempotencyKeyChanged,
+    Rule::OwnerChanged,
+    Rule::TenancyChanged,
+    Rule::RetentionShortened,
+    Rule::MerkleDropped,
+];
 const OF_CATALOGUES: [Rule; 4] = [Rule::SubjectAdded, Rule::SubjectRemoved, Rule::VersionAdded, Rule::VersionUnchanged];
 
 fn directory() -> PathBuf {

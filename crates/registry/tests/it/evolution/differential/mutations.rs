@@ -34,7 +34,7 @@ fn collect(schema: &Value, at: String, places: &mut Vec<String>) {
                     collect(item, format!("{at}/{keyword}/{index}"), places);
                 }
             }
-            ("items" | "additionalProperties" | "contains" | "not", value) => {
+            ("items" | "additionalProperties" | "contains" | "not" | "if", value) => {
                 collect(value, format!("{at}/{keyword}"), places);
             }
             _ => {}
@@ -117,6 +117,7 @@ fn change_keyword(target: &mut Value, dice: &mut Dice) {
         ("anyOf" | "oneOf", Value::Array(branches)) if up => branches.push(tagged(dice, "d", 0)),
         ("anyOf" | "oneOf" | "prefixItems", Value::Array(branches)) if branches.len() > 1 => drop(branches.remove(0)),
         ("prefixItems", Value::Array(positions)) => positions.push(scalar(dice)),
+        ("if", value) => *value = json!({"properties": {*dice.pick(&NAMES): true}}),
         ("type", value) => *value = json!(dice.pick(&["string", "integer", "number", "object", "array", "null"])),
         (_, Value::Bool(flag)) => *flag = !*flag,
         _ => {}

@@ -65,7 +65,7 @@ fn values(dice: &mut Dice) -> Vec<Value> {
 
 /// Something that is usually said beside other things.
 pub fn fragment(dice: &mut Dice) -> Value {
-    match dice.below(14) {
+    match dice.below(16) {
         0 => json!({"required": [*dice.pick(&NAMES)]}),
         1 => json!({"maximum": dice.below(5)}),
         2 => json!({"maxLength": dice.below(4)}),
@@ -79,6 +79,8 @@ pub fn fragment(dice: &mut Dice) -> Value {
         10 => json!({"properties": {"a": {}, "b": {}}, "unevaluatedProperties": scalar(dice)}),
         11 => json!({"dependentSchemas": {"a": {"required": ["k"]}}}),
         12 => json!({"patternProperties": {*dice.pick(&["^x-", "a", "^[ab]$"]): scalar(dice)}}),
+        13 => json!({"if": {"properties": {*dice.pick(&NAMES): true}}, "unevaluatedProperties": false}),
+        14 => json!({"if": {"prefixItems": [true]}, "unevaluatedItems": false}),
         _ => json!({"type": ["object", "array", "string", "integer"]}),
     }
 }
@@ -99,7 +101,13 @@ fn object(dice: &mut Dice, depth: usize) -> Value {
     match dice.below(6) {
         0..=2 => say("additionalProperties", json!(false)),
         3 => say("additionalProperties", scalar(dice)),
-        4 => say("unevaluatedProperties", json!(false)),
+        4 => {
+            say("unevaluatedProperties", json!(false));
+            // Alone it refuses nothing, but the fields it names count as evaluated.
+            if dice.one_in(2) {
+                say("if", json!({"properties": {*dice.pick(&NAMES): true}}));
+            }
+        }
         _ => {}
     }
     if dice.one_in(6) {

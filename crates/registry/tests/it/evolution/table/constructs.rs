@@ -96,6 +96,48 @@ pub const ROWS: &[Row] = &[
         "audit: unevaluated-undecided",
     ),
     (
+        "an if without consequence is no change",
+        r#"{"type": "object"}"#,
+        r#"{"type": "object", "if": {"properties": {"a": true}}}"#,
+        "identical",
+    ),
+    (
+        "an if whose evaluated fields an unevaluatedProperties sees is not removed unseen",
+        r#"{"type": "object", "if": {"properties": {"a": true}}, "unevaluatedProperties": false}"#,
+        r#"{"type": "object", "unevaluatedProperties": false}"#,
+        "breaking: model-closed unevaluated-undecided",
+    ),
+    (
+        "an if whose evaluated fields an unevaluatedProperties sees is not changed unseen",
+        r#"{"type": "object", "if": {"properties": {"a": true}}, "unevaluatedProperties": false}"#,
+        r#"{"type": "object", "if": {"properties": {"b": true}}, "unevaluatedProperties": false}"#,
+        "audit: unevaluated-undecided",
+    ),
+    (
+        "an if under allOf is seen by an unevaluatedProperties",
+        r#"{"allOf": [{"if": {"properties": {"a": true}}}], "unevaluatedProperties": false}"#,
+        r#"{"allOf": [{"if": {"properties": {"b": true}}}], "unevaluatedProperties": false}"#,
+        "audit: unevaluated-undecided",
+    ),
+    (
+        "an if under anyOf is seen by an unevaluatedProperties",
+        r#"{"anyOf": [{"if": {"properties": {"a": true}}}, {"required": ["k"]}], "unevaluatedProperties": false}"#,
+        r#"{"anyOf": [{"if": {"properties": {"b": true}}}, {"required": ["k"]}], "unevaluatedProperties": false}"#,
+        "audit: unevaluated-undecided",
+    ),
+    (
+        "an if is seen by an unevaluatedItems",
+        r#"{"if": {"prefixItems": [true]}, "unevaluatedItems": false}"#,
+        r#"{"unevaluatedItems": false}"#,
+        "breaking: array-closed item-count-tightened unevaluated-undecided",
+    ),
+    (
+        "a contains of any number is seen by an unevaluatedItems",
+        r#"{"contains": {"const": 1}, "minContains": 0, "unevaluatedItems": false}"#,
+        r#"{"contains": {"const": 2}, "minContains": 0, "unevaluatedItems": false}"#,
+        "audit: unevaluated-undecided",
+    ),
+    (
         "a document with a dynamic reference that stays is no change",
         r##"{"$dynamicAnchor": "n", "properties": {"c": {"$dynamicRef": "#n"}}}"##,
         r##"{"title": "N", "$dynamicAnchor": "n", "properties": {"c": {"$dynamicRef": "#n"}}}"##,
@@ -106,6 +148,12 @@ pub const ROWS: &[Row] = &[
         r##"{"$dynamicAnchor": "n", "maxProperties": 3, "properties": {"c": {"$dynamicRef": "#n"}}}"##,
         r##"{"$dynamicAnchor": "n", "maxProperties": 4, "properties": {"c": {"$dynamicRef": "#n"}}}"##,
         "audit: dynamic-ref-undecided (property-count-widened)",
+    ),
+    (
+        "what a dynamic reference may reach is not changed unseen",
+        r##"{"$dynamicRef": "#n", "$defs": {"N": {"$dynamicAnchor": "n", "type": "string"}}}"##,
+        r##"{"$dynamicRef": "#n", "$defs": {"N": {"$dynamicAnchor": "n", "type": "integer"}}}"##,
+        "audit: dynamic-ref-undecided",
     ),
     (
         "an unknown keyword changed is noted",

@@ -198,6 +198,30 @@ pub const ROWS: &[Row] = &[
     ),
     ("maxProperties lifted is additive", r#"{"maxProperties": 5}"#, r#"{}"#, "additive: (property-count-widened)"),
     (
+        "minProperties lowered below what a closed model has makes its field optional",
+        r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false, "minProperties": 1}"#,
+        r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false}"#,
+        "breaking: field-made-optional (property-count-widened)",
+    ),
+    (
+        "a field added beside one that minProperties made certain makes that one optional",
+        r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false, "minProperties": 1}"#,
+        r#"{"type": "object", "properties": {"a": {}, "b": {"default": 0}}, "additionalProperties": false, "minProperties": 1}"#,
+        "breaking: field-made-optional (optional-field-added)",
+    ),
+    (
+        "minProperties of a whole closed model and required say the same",
+        r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false, "minProperties": 2}"#,
+        r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false, "required": ["a", "b"]}"#,
+        "identical",
+    ),
+    (
+        "minProperties lowered where no field was certain is additive",
+        r#"{"type": "object", "properties": {"a": {}}, "minProperties": 1}"#,
+        r#"{"type": "object", "properties": {"a": {}}}"#,
+        "additive: (property-count-widened)",
+    ),
+    (
         "minProperties that required fields already meet is no change",
         r#"{"required": ["a", "b"]}"#,
         r#"{"required": ["a", "b"], "minProperties": 2}"#,

@@ -58,10 +58,16 @@ pub const ROWS: &[Row] = &[
         "audit: union-branch-untagged",
     ),
     (
+        "a branch added beside a closed form that was no union refuses no old event",
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}"#,
+        r#"{"anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}, {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"], "additionalProperties": false}]}"#,
+        "breaking: field-removed union-branch-untagged",
+    ),
+    (
         "an untagged branch beside what was no union breaks its consumers",
         r#"{"type": "object", "required": ["a"]}"#,
         r#"{"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["c"]}]}"#,
-        "breaking: field-made-optional required-field-added union-branch-untagged",
+        "breaking: field-made-optional union-branch-untagged",
     ),
     (
         "a branch of another type added is breaking for consumers",
