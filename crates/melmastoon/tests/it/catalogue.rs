@@ -322,8 +322,10 @@ fn an_ai_event_without_provenance_is_found() {
     check_planted(
         plant,
         expect![[r#"
-        catalog-ai-provenance: melmastoon/topics.json melmastoon.ai_orchestrator.completion.completed.v1: an AI event, and its envelope need not carry aiProvenance
-            an event that an AI produced says which one (docs/errors/catalog-ai-provenance.md)"#]],
+            catalog-ai-provenance: melmastoon/topics.json melmastoon.ai_orchestrator.completion.completed.v1: an AI event, and its envelope need not carry aiProvenance
+                an event that an AI produced says which one (docs/errors/catalog-ai-provenance.md)
+            catalog-sample: melmastoon/samples/envelopes/melmastoon/completion_completed.json: the policy names this sample, and it is not there
+                mend the sample or the schema: what the documentation shows must be valid (docs/errors/catalog-sample.md)"#]],
     );
 }
 
