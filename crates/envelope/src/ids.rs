@@ -125,7 +125,7 @@ const PREFIX_BYTES_MAX: usize = 32;
 fn prefixed_text<K: Kind>(bits: u128) -> Ascii<{ PREFIX_BYTES_MAX + ULID_CHARS }> {
     const { assert!(K::PREFIX.len() < PREFIX_BYTES_MAX, "an id's prefix is short") };
     let mut text = Ascii::new();
-    text.push(K::PREFIX).push("_").push(ulid_text(bits, &mut [0; ULID_CHARS]));
+    text.push(K::PREFIX).push("_").digits(bits, ULID_CHARS, 5, CROCKFORD);
     text
 }
 
@@ -285,16 +285,8 @@ const fn is_v7(bits: u128) -> bool {
     (bits >> 76) & 0xF == 7 && (bits >> 62) & 0b11 == 0b10
 }
 
-fn ulid_text(bits: u128, text: &mut [u8; ULID_CHARS]) -> &str {
-    for (place, char) in text.iter_mut().enumerate() {
-        let shift = 125 - 5 * place;
-        *char = CROCKFORD[(bits >> shift) as usize & 31];
-    }
-    std::str::from_utf8(text).expect("Crockford's alphabet is ASCII")
-}
-
 fn print_ulid(bits: u128) -> String {
-    ulid_text(bits, &mut [0; ULID_CHARS]).to_owned()
+    Ascii::<ULID_CHARS>::new().digits(bits, ULID_CHARS, 5, CROCKFORD).as_str().to_owned()
 }
 
 fn parse_ulid(text: &str) -> Option<u128> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::text::text_form;
 
@@ -12,7 +13,8 @@ pub const SUBJECT_BYTES_MAX: usize = 200;
 /// [`Grammar`]'s and its catalogue's business.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject {
-    text: String,
+    // Shared, because every event of a subject carries its name.
+    text: Arc<str>,
     version: Option<u32>,
 }
 
@@ -107,7 +109,7 @@ impl FromStr for Subject {
                 return Err(bad(text, SubjectRule::Version));
             }
         }
-        Ok(Self { text: text.to_owned(), version })
+        Ok(Self { text: text.into(), version })
     }
 }
 

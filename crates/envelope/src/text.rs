@@ -19,6 +19,16 @@ impl<const BYTES: usize> Ascii<BYTES> {
         self
     }
 
+    /// Appends digits of another alphabet, most significant first: `shift` bits each.
+    pub fn digits(&mut self, number: u128, count: usize, shift: usize, alphabet: &[u8]) -> &mut Self {
+        for place in (0..count).rev() {
+            let digit = (number >> (shift * place)) as usize & ((1 << shift) - 1);
+            self.bytes[self.length] = alphabet[digit];
+            self.length += 1;
+        }
+        self
+    }
+
     /// Appends a number in decimal, with at least this many digits.
     pub fn decimal(&mut self, number: u64, digits: usize) -> &mut Self {
         let width = digits.max(number.checked_ilog10().unwrap_or(0) as usize + 1);
@@ -33,11 +43,7 @@ impl<const BYTES: usize> Ascii<BYTES> {
 
     /// Appends a number's lowest hexadecimal digits.
     pub fn hex(&mut self, number: u128, digits: usize) -> &mut Self {
-        for place in (0..digits).rev() {
-            self.bytes[self.length] = b"0123456789abcdef"[(number >> (4 * place)) as usize & 15];
-            self.length += 1;
-        }
-        self
+        self.digits(number, digits, 4, b"0123456789abcdef")
     }
 
     pub fn as_str(&self) -> &str {

@@ -162,14 +162,15 @@ impl Reader<'_> {
         let start = self.at;
         let mut kind = Kind::Plain;
         loop {
-            match self.bytes.get(self.at)? {
+            let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0x00..=0x1F);
+            self.at += self.bytes.get(self.at..)?.iter().position(ends)?;
+            match self.bytes[self.at] {
                 b'"' => break,
                 b'\\' => {
                     kind = Kind::Escaped;
                     self.at += 2;
                 }
-                0x00..=0x1F => return None,
-                _ => self.at += 1,
+                _ => return None,
             }
         }
         let end = self.at;
