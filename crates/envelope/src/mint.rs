@@ -11,6 +11,12 @@ pub trait Random: Send + Sync {
     fn bits(&self) -> u64;
 }
 
+impl<R: Random + ?Sized> Random for std::sync::Arc<R> {
+    fn bits(&self) -> u64 {
+        (**self).bits()
+    }
+}
+
 /// The operating system's random source.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsRandom;

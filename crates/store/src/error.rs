@@ -1,0 +1,344 @@
+//! What a store refuses, and what it cannot do. Every variant has a code with a page under `docs/errors/`.
+
+use karwan_envelope::Violations;
+use karwan_envelope::ids::EventId;
+use karwan_envelope::wire::EncodeError;
+
+use crate::address::BadAddress;
+use crate::kind::{BadKind, UnknownShape};
+use crate::log::{Position, Seq};
+
+/// Why a store did not do what was asked. `Display` omits the source; print the chain.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not an address.
+    #[error("a store's address is wrong")]
+    Address(#[from] BadAddress),
+    /// Kinds that cannot be stored.
+    #[error("a document kind is wrong")]
+    Kind(#[from] BadKind),
+    /// A kind that the store was not opened with.
+    #[error("the store was opened without the kind `{kind}`: name it where the store is opened and migrated")]
+    KindUnknown {
+        /// The kind.
+        kind: String,
+    },
+    /// A query that cannot be asked.
+    #[error("a query over `{kind}` is wrong: {reason}")]
+    Query {
+        /// The kind.
+        kind: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// No such document.
+    #[error("there is no {kind} `{id}`")]
+    NotFound {
+        /// The kind.
+        kind: &'static str,
+        /// The id.
+        id: String,
+    },
+    /// A stored body that cannot be read, or a new one that cannot be written.
+    #[error("the body of {kind} `{id}` cannot be read or written")]
+    Body {
+        /// The kind.
+        kind: &'static str,
+        /// The id.
+        id: String,
+        /// Why.
+        #[source]
+        cause: BadBody,
+    },
+    /// An event that the catalogue does not allow.
+    #[error("{subject} was refused")]
+    Refused {
+        /// The event.
+        subject: String,
+        /// Every rule that it breaks.
+        #[source]
+        cause: Violations,
+    },
+    /// An event that cannot be printed.
+    #[error("{subject} cannot be written down")]
+    Unprintable {
+        /// The event.
+        subject: String,
+        /// Why.
+        #[source]
+        cause: EncodeError,
+    },
+    /// A fact whose key nobody orders.
+    #[error(
+        "{subject} with key `{key}` is ordered by its {kind}, which this unit neither read nor wrote: get or put it first"
+    )]
+    KeyNotHeld {
+        /// The event.
+        subject: String,
+        /// Its key.
+        key: String,
+        /// The kind that carries it.
+        kind: &'static str,
+    },
+    /// More, or larger, than the bound.
+    #[error("{what}: {actual}, and at most {max} are allowed")]
+    TooLarge {
+        /// What.
+        what: &'static str,
+        /// How much.
+        actual: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// Another unit was faster, every time.
+    #[error("{what} was changed by others while this unit decided, {attempts} times in a row")]
+    Conflict {
+        /// What was changed.
+        what: String,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// A document was put as new, and is there.
+    #[error("{kind} `{id}` exists already: get it before you put it")]
+    Exists {
+        /// The kind.
+        kind: String,
+        /// The id.
+        id: String,
+    },
+    /// An intent that was used for something else.
+    #[error("the intent `{intent}` of {subject} was already recorded with another payload, as event {event}")]
+    IntentDiffers {
+        /// The event.
+        subject: String,
+        /// The idempotency key.
+        intent: String,
+        /// The event that has it.
+        event: EventId,
+    },
+    /// Some intents of a unit are recorded, some are new.
+    #[error(
+        "a unit repeats the intent `{intent}` of {subject} beside new ones: a unit is repeated whole or not at all"
+    )]
+    IntentMixed {
+        /// The event.
+        subject: String,
+        /// The idempotency key.
+        intent: String,
+    },
+    /// An event that a consumer has handled.
+    #[error("{consumer} has already handled event {event}")]
+    Claimed {
+        /// The consumer.
+        consumer: String,
+        /// The event.
+        event: EventId,
+    },
+    /// A lane that somebody else holds now.
+    #[error("{consumer} lost lane {lane}: another process took it over")]
+    LaneLost {
+        /// The consumer.
+        consumer: String,
+        /// The lane.
+        lane: u16,
+    },
+    /// A position of another life of the store.
+    #[error("position {asked} is of another life of this store, which is now at {now}: start again from a snapshot")]
+    Reset {
+        /// What was asked for.
+        asked: Position,
+        /// Where the store is.
+        now: Position,
+    },
+    /// A position whose rows were dropped.
+    #[error("rows up to {floor} were dropped, and {asked} lies below: read them from the archive")]
+    BelowFloor {
+        /// What was asked for.
+        asked: Seq,
+        /// The last dropped row.
+        floor: Seq,
+    },
+    /// The store was never migrated.
+    #[error("{store} has never been migrated: run `karwan migrate --store …`")]
+    NotMigrated {
+        /// The store.
+        store: String,
+    },
+    /// The store is behind.
+    #[error("{store} is at schema {found}, and this program needs {needed}: run `karwan migrate --store …`")]
+    Older {
+        /// The store.
+        store: String,
+        /// Its schema.
+        found: i64,
+        /// What is needed.
+        needed: i64,
+    },
+    /// The store is ahead.
+    #[error("{store} is at schema {found}, and this program knows {known}: use a newer program")]
+    Newer {
+        /// The store.
+        store: String,
+        /// Its schema.
+        found: i64,
+        /// What is known.
+        known: i64,
+    },
+    /// A kind was stored by a newer program.
+    #[error("{kind} is stored in shape {found}, and this program knows {known}: use a newer program")]
+    ShapeNewer {
+        /// The kind.
+        kind: String,
+        /// The stored shape.
+        found: u32,
+        /// What is known.
+        known: u32,
+    },
+    /// A server that is too old.
+    #[error("{store} runs Postgres {found}, and {needed} or newer is needed")]
+    OldServer {
+        /// The store.
+        store: String,
+        /// Its version.
+        found: String,
+        /// What is needed.
+        needed: u32,
+    },
+    /// Row-level security that does not bite, or roles that are wrong.
+    #[error("{store} does not keep tenants apart for this login: {}", .findings.join("; "))]
+    Unsafe {
+        /// The store.
+        store: String,
+        /// Each with its remedy.
+        findings: Vec<String>,
+    },
+    /// A permission that the login lacks.
+    #[error("{store}: this login may not do that; {remedy}")]
+    Permission {
+        /// The store.
+        store: String,
+        /// What helps.
+        remedy: String,
+        /// What the database says.
+        #[source]
+        cause: DatabaseError,
+    },
+    /// No connection, or one that broke. What was under way may have been committed only where this says so.
+    #[error("{store} cannot be reached")]
+    Unreachable {
+        /// The store.
+        store: String,
+        /// What the driver says.
+        #[source]
+        cause: DatabaseError,
+    },
+    /// No space is left.
+    #[error("{store} is full: nothing was written; free some space and try again")]
+    Full {
+        /// The store.
+        store: String,
+        /// What the database says.
+        #[source]
+        cause: DatabaseError,
+    },
+    /// It cannot be written.
+    #[error("{store} is read-only: nothing was written")]
+    ReadOnly {
+        /// The store.
+        store: String,
+        /// What the database says.
+        #[source]
+        cause: DatabaseError,
+    },
+    /// Another process has the file.
+    #[error("{store} is used by another process: one process a file")]
+    InUse {
+        /// The store.
+        store: String,
+    },
+    /// A file that is no store, or a broken one.
+    #[error("{store}: {reason}")]
+    Damaged {
+        /// The store.
+        store: String,
+        /// What is wrong, and what helps.
+        reason: String,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// Whatever else the database says.
+    #[error("{store} answered with an error")]
+    Database {
+        /// The store.
+        store: String,
+        /// What it says.
+        #[source]
+        cause: DatabaseError,
+    },
+}
+
+/// A body that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum BadBody {
+    /// Not what the type expects.
+    #[error("it is not what its type expects")]
+    Json(#[from] serde_json::Error),
+    /// A shape that nobody upcasts.
+    #[error("its shape is not known")]
+    Shape(#[from] UnknownShape),
+}
+
+/// What a driver says.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// Postgres.
+    #[error("Postgres")]
+    Postgres(#[from] tokio_postgres::Error),
+    /// SQLite.
+    #[error("SQLite")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The file system.
+    #[error("the file system")]
+    File(#[from] std::io::Error),
+    /// Anything that a driver says in words.
+    #[error("{0}")]
+    Words(String),
+}
+
+impl Error {
+    /// The stable code; each has a page.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Address(_) => "store-address",
+            Self::Kind(_) | Self::KindUnknown { .. } => "store-kind",
+            Self::Query { .. } => "store-query",
+            Self::NotFound { .. } => "store-not-found",
+            Self::Body { .. } => "store-body",
+            Self::Refused { .. } | Self::Unprintable { .. } => "store-refused",
+            Self::KeyNotHeld { .. } => "store-key-not-held",
+            Self::TooLarge { .. } => "store-too-large",
+            Self::Conflict { .. } => "store-conflict",
+            Self::Exists { .. } => "store-exists",
+            Self::IntentDiffers { .. } => "store-intent-differs",
+            Self::IntentMixed { .. } => "store-intent-mixed",
+            Self::Claimed { .. } => "store-claimed",
+            Self::LaneLost { .. } => "store-lane-lost",
+            Self::Reset { .. } => "store-reset",
+            Self::BelowFloor { .. } => "store-below-floor",
+            Self::NotMigrated { .. } => "store-not-migrated",
+            Self::Older { .. } => "store-older",
+            Self::Newer { .. } | Self::ShapeNewer { .. } => "store-newer",
+            Self::OldServer { .. } => "store-old-server",
+            Self::Unsafe { .. } => "store-unsafe",
+            Self::Permission { .. } => "store-permission",
+            Self::Unreachable { .. } => "store-unreachable",
+            Self::Full { .. } => "store-full",
+            Self::ReadOnly { .. } => "store-read-only",
+            Self::InUse { .. } => "store-in-use",
+            Self::Damaged { .. } => "store-damaged",
+            Self::Closed => "store-closed",
+            Self::Database { .. } => "store-database",
+        }
+    }
+}

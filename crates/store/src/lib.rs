@@ -1,0 +1,47 @@
+//! Units of work and the append-only log: one transaction for a service's data and its events.
+//!
+//! The only SQL of the product. Two stores, SQLite and Postgres, behind one set of calls; the suite in `tests/it` runs on
+//! both. [`Store::unit`] is the place to start.
+//!
+//! Invariants, each kept in the module named:
+//! * emitted if and only if committed: data and events are written in one flush (`tx`, `backend`);
+//! * no committed event is ever skipped: a position passes a number only when it is decided (`horizon`);
+//! * order per key is the order of commits: facts are appended last, behind the lock on their key (`held`, the flush);
+//! * a tenant is a type: tenant data is reached through a [`TenantTx`] alone; the log through a [`RelayTx`], which knows no
+//!   documents.
+//!
+//! Not here: handlers, lanes at work, effects being performed (`engine`).
+
+pub mod address;
+mod backend;
+pub mod backup;
+pub mod consumer;
+mod contention;
+pub mod doctor;
+pub mod error;
+mod facts;
+mod held;
+mod horizon;
+pub mod kind;
+pub mod log;
+pub mod migrate;
+mod postgres;
+pub mod query;
+mod relay;
+pub mod report;
+mod sqlite;
+mod store;
+pub mod stored;
+mod tx;
+pub mod write_set;
+
+pub use address::Address;
+pub use error::Error;
+pub use facts::{Facts, UnitId};
+pub use kind::{Document, Guard, Kind, KindType};
+pub use log::Position;
+pub use migrate::migrate;
+pub use query::{Page, Query};
+pub use relay::RelayTx;
+pub use store::{Done, OpenUnit, Options, Repeated, Store};
+pub use tx::TenantTx;

@@ -1,0 +1,64 @@
+//! `RelayTx`: the log across tenants, and never a document. One of the two cross-tenant doors.
+
+use crate::error::Error;
+use crate::log::{Filter, Holder, LogPage, PAGE_MAX, Position, Seq};
+use crate::store::Store;
+
+/// A reader of the whole log.
+#[derive(Clone)]
+pub struct RelayTx {
+    store: Store,
+}
+
+impl Store {
+    /// The log across tenants.
+    pub fn relay(&self) -> RelayTx {
+        RelayTx { store: self.clone() }
+    }
+}
+
+impl RelayTx {
+    /// The beginning of the log in this life of the store.
+    pub async fn start(&self) -> Result<Position, Error> {
+        let backend = &self.store.shared.backend;
+        Ok(Position { incarnation: backend.incarnation(), seq: backend.floor().await? })
+    }
+
+    /// Where the log stands, decided or not: what a commit answers is never beyond it.
+    pub async fn end(&self) -> Result<Position, Error> {
+        self.store.shared.backend.end().await
+    }
+
+    /// How far the log can be read now without missing a row.
+    pub async fn safe(&self) -> Result<Seq, Error> {
+        self.store.shared.backend.safe().await
+    }
+
+    /// Rows after a position, in order; at most [`PAGE_MAX`].
+    pub async fn page(&self, after: Position, filter: &Filter, limit: usize) -> Result<LogPage, Error> {
+        let backend = &self.store.shared.backend;
+        let incarnation = backend.incarnation();
+        if after.incarnation != incarnation {
+            return Err(Error::Reset { asked: after, now: backend.end().await? });
+        }
+        let limit = limit.clamp(1, PAGE_MAX);
+        let safe = backend.safe().await?;
+        let rows = backend.rows(after.seq, safe, filter, limit).await?;
+        // Retention may have dropped rows between the two: a hole is an error, never "nothing there".
+        let floor = backend.floor().await?;
+        if after.seq < floor {
+            return Err(Error::BelowFloor { asked: after.seq, floor });
+        }
+        let more = rows.len() == limit;
+        // A position never goes back, also where another process has moved the horizon less far.
+        let seq = if more { rows.last().map_or(after.seq, |row| row.seq) } else { safe.max(after.seq) };
+        let wanted = |subject: &str| filter.subject.as_ref().is_none_or(|pattern| pattern.matches(subject));
+        let rows = rows.into_iter().filter(|row| wanted(&row.subject)).collect();
+        Ok(LogPage { rows, position: Position { incarnation, seq }, more })
+    }
+
+    /// Who holds the horizon back, longest first.
+    pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
+        self.store.shared.backend.holders().await
+    }
+}

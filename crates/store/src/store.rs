@@ -1,0 +1,257 @@
+//! `Store`: opened once, shared by everything in a process that commits or reads.
+
+use std::sync::Arc;
+
+use karwan_envelope::Envelope;
+use karwan_envelope::envelope::Context;
+use karwan_envelope::ids::EventId;
+use karwan_envelope::mint::{Mint, OsRandom, Random};
+use karwan_envelope::row::AiProvenance;
+use karwan_envelope::time::{Clock, SystemClock};
+use karwan_registry::{Catalogue, Event};
+
+use crate::address::Address;
+use crate::backend::{Backend, Refusal};
+use crate::error::Error;
+use crate::facts::{Origin, UnitId};
+use crate::kind::{Document, Kind, KindType, Kinds};
+use crate::log::Position;
+use crate::tx::TenantTx;
+use crate::write_set::{UnitClaim, WriteSet};
+
+/// How often a unit is re-run because others were faster, where nothing else is configured.
+pub const CONFLICT_RETRIES_MAX: u32 = 20;
+
+/// A database with its log, its documents and everything that readers keep.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What a store is opened with besides its address.
+pub struct Options {
+    /// The platform whose events are emitted here.
+    pub catalogue: Arc<Catalogue>,
+    /// The document kinds that this program knows.
+    pub kinds: Vec<KindType>,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where chance comes from.
+    pub random: Arc<dyn Random>,
+    /// How often a unit is re-run because others were faster.
+    pub conflict_retries_max: u32,
+    /// The most connections that are open at once (Postgres), or readers (SQLite).
+    pub connections_max: usize,
+}
+
+impl Options {
+    /// The machine's clock and chance, and the usual bounds.
+    pub fn new(catalogue: Arc<Catalogue>, kinds: Vec<KindType>) -> Self {
+        Self {
+            catalogue,
+            kinds,
+            clock: Arc::new(SystemClock),
+            random: Arc::new(OsRandom),
+            conflict_retries_max: CONFLICT_RETRIES_MAX,
+            connections_max: 16,
+        }
+    }
+}
+
+/// What all handles of one store share.
+pub struct Shared {
+    pub(crate) backend: Backend,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) kinds: Kinds,
+    pub(crate) mint: Mint<Arc<dyn Clock>, Arc<dyn Random>>,
+    conflict_retries_max: u32,
+    contended: crate::contention::Contention,
+}
+
+impl Shared {
+    pub(crate) fn kind<D: Document>(&self) -> Result<&Kind, Error> {
+        let unknown = || Error::KindUnknown { kind: D::KIND.name.to_owned() };
+        self.kinds.named(D::KIND.name).filter(|kind| **kind == D::KIND).ok_or_else(unknown)
+    }
+
+    pub(crate) fn envelope<E: Event>(
+        &self,
+        event: &E,
+        context: &Context,
+        provenance: Option<AiProvenance>,
+    ) -> Result<Envelope, Error> {
+        let refused = |cause| Error::Refused { subject: E::SUBJECT.to_owned(), cause };
+        self.catalogue.envelope(event, context, provenance, &self.mint).map_err(refused)
+    }
+}
+
+/// What a unit of work answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done<T> {
+    /// What the decision answered.
+    pub answer: T,
+    /// Everything that the unit wrote lies at or before this position.
+    pub position: Position,
+    /// Whether it had been committed before, and nothing was written now.
+    pub repeated: Option<Repeated>,
+}
+
+/// How a repetition was recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeated {
+    /// The unit's id was committed before.
+    Unit,
+    /// The intents of its facts were recorded before; this was the first of them.
+    Intent(EventId),
+}
+
+impl Store {
+    /// Opens a migrated store. On Postgres this refuses to go on where row-level security does not bite.
+    pub async fn open(address: &Address, options: Options) -> Result<Self, Error> {
+        let kinds = Kinds::new(&options.kinds)?;
+        let backend = Backend::open(address, &options, &kinds).await?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                backend,
+                catalogue: options.catalogue,
+                kinds,
+                mint: Mint::new(options.clock, options.random),
+                conflict_retries_max: options.conflict_retries_max,
+                contended: crate::contention::Contention::default(),
+            }),
+        })
+    }
+
+    /// The platform's catalogue.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.shared.catalogue
+    }
+
+    /// One unit of work: the decision is re-run when what it rests on has changed, at most `conflict_retries_max` times.
+    ///
+    /// The decision must have no effect but on its handle: it may run several times, and its last run counts.
+    pub async fn unit<T, E, F>(&self, context: &Context, decide: impl Fn(TenantTx) -> F) -> Result<Done<T>, E>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.once(UnitId::from_bits(self.shared.mint.event().bits()), context, decide).await
+    }
+
+    /// The same under an id from outside: repeated with the same id it commits once, and answers *repeated*.
+    pub async fn once<T, E, F>(
+        &self,
+        id: UnitId,
+        context: &Context,
+        decide: impl Fn(TenantTx) -> F,
+    ) -> Result<Done<T>, E>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        let context = Arc::new(context.clone());
+        let mut attempts = 0;
+        let mut turn = None;
+        loop {
+            let tx = TenantTx::new(self.shared.clone(), context.clone(), Origin(id.bits()));
+            let answer = decide(tx.clone()).await?;
+            let set = self.claimed(id, &tx)?;
+            let refusal = match self.shared.backend.flush(set.clone()).await {
+                Ok(flushed) => return Ok(self.done(answer, flushed.seq, None)),
+                Err(refusal) => refusal,
+            };
+            attempts += 1;
+            match self.settle(refusal, &set, attempts).await? {
+                Settled::Repeated(repeated, seq) => return Ok(self.done(answer, seq, Some(repeated))),
+                Settled::Committed(seq) => return Ok(self.done(answer, seq, None)),
+                // Whoever has lost twice waits for its turn at what it lost.
+                Settled::Again(what) => {
+                    drop(turn.take());
+                    turn = if attempts >= 2 { Some(self.shared.contended.turn(&what).await) } else { None };
+                }
+            }
+        }
+    }
+
+    /// One unit of work whose reads and writes the caller makes itself; a conflict is the caller's to handle.
+    pub fn tenant(&self, context: &Context) -> OpenUnit {
+        let id = UnitId::from_bits(self.shared.mint.event().bits());
+        let tx = TenantTx::new(self.shared.clone(), Arc::new(context.clone()), Origin(id.bits()));
+        OpenUnit { store: self.clone(), id, tx }
+    }
+
+    fn claimed(&self, id: UnitId, tx: &TenantTx) -> Result<WriteSet, Error> {
+        let mut set = tx.take()?;
+        set.units.push(UnitClaim { tenant: crate::stored::tenant_bits(tx.context().tenant), id: id.bits() });
+        Ok(set)
+    }
+
+    fn done<T>(&self, answer: T, seq: i64, repeated: Option<Repeated>) -> Done<T> {
+        let incarnation = self.shared.backend.incarnation();
+        Done { answer, position: Position { incarnation, seq }, repeated }
+    }
+
+    /// What follows a refused flush.
+    async fn settle(&self, refusal: Refusal, set: &WriteSet, attempts: u32) -> Result<Settled, Error> {
+        match refusal {
+            Refusal::Conflict { what } if attempts <= self.shared.conflict_retries_max => Ok(Settled::Again(what)),
+            Refusal::Conflict { what } => Err(Error::Conflict { what, attempts }),
+            Refusal::UnitRepeated => Ok(Settled::Repeated(Repeated::Unit, self.shared.backend.highest().await?)),
+            Refusal::IntentRepeated(event) => {
+                Ok(Settled::Repeated(Repeated::Intent(event), self.shared.backend.highest().await?))
+            }
+            // The answer was lost, not necessarily the commit: the unit's id says which.
+            Refusal::Lost(error) => match self.look_up(set).await {
+                Ok(true) => Ok(Settled::Committed(self.shared.backend.highest().await?)),
+                Ok(false) if attempts <= self.shared.conflict_retries_max => {
+                    Ok(Settled::Again("the connection".into()))
+                }
+                Ok(false) | Err(_) => Err(error),
+            },
+            Refusal::Error(error) => Err(error),
+        }
+    }
+
+    async fn look_up(&self, set: &WriteSet) -> Result<bool, Error> {
+        match set.units.first() {
+            Some(claim) => self.shared.backend.unit_committed(*claim).await,
+            None => Ok(false),
+        }
+    }
+}
+
+enum Settled {
+    Committed(i64),
+    Repeated(Repeated, i64),
+    Again(String),
+}
+
+/// A unit of work that is not re-run.
+pub struct OpenUnit {
+    store: Store,
+    id: UnitId,
+    tx: TenantTx,
+}
+
+impl OpenUnit {
+    /// Flushes and commits. A conflict is an error; nothing of the unit is visible after one.
+    pub async fn commit(self) -> Result<Done<()>, Error> {
+        let set = self.store.claimed(self.id, &self.tx)?;
+        match self.store.shared.backend.flush(set.clone()).await {
+            Ok(flushed) => Ok(self.store.done((), flushed.seq, None)),
+            Err(refusal) => match self.store.settle(refusal, &set, u32::MAX).await? {
+                Settled::Repeated(repeated, seq) => Ok(self.store.done((), seq, Some(repeated))),
+                Settled::Committed(seq) => Ok(self.store.done((), seq, None)),
+                Settled::Again(what) => Err(Error::Conflict { what, attempts: 1 }),
+            },
+        }
+    }
+}
+
+impl std::ops::Deref for OpenUnit {
+    type Target = TenantTx;
+
+    fn deref(&self) -> &TenantTx {
+        &self.tx
+    }
+}
