@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The longest id of a document.
 pub const ID_BYTES_MAX: usize = 200;
 /// The longest name of a kind or a field; both become names in the database.
-pub const NAME_BYTES_MAX: usize = 40;
+pub const NAME_BYTES_MAX: usize = 28;
 /// The most declared fields of one kind.
 pub const FIELDS_MAX: usize = 16;
 /// The largest document body.

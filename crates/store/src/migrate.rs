@@ -54,3 +54,15 @@ pub(crate) fn admit(store: &str, found: i64, admits_from: i64) -> Result<(), Err
     }
     if SCHEMA < admits_from { Err(Error::Newer { store: store.to_owned(), found, known: SCHEMA }) } else { Ok(()) }
 }
+
+/// Prepares an existing database login for a node; with a service, it may append that service's events from SQL.
+/// A file has no logins.
+pub async fn grant(address: &Address, login: &str, service: Option<&str>) -> Result<(), Error> {
+    match address {
+        Address::Sqlite(_) => Err(Error::Damaged {
+            store: address.to_string(),
+            reason: "a file has no logins to grant anything to".to_owned(),
+        }),
+        Address::Postgres(url) => postgres::grant(url, login, service).await,
+    }
+}

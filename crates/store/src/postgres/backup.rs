@@ -1,0 +1,61 @@
+//! Postgres has `pg_dump`; the store says what it must include, and looks at what was restored.
+
+use std::path::Path;
+
+use super::connect::Target;
+use super::{error, probe};
+use crate::backup::Copied;
+use crate::error::Error;
+
+/// What to run; nothing is copied.
+pub(crate) async fn backup(url: &str, out: &Path) -> Result<Copied, Error> {
+    let target = Target::parse(url)?;
+    // A wrong address is found now, and not by pg_dump.
+    target.connect().await?;
+    Ok(Copied {
+        done: vec!["nothing was copied: pg_dump does it, and must include the whole schema karwan and your own schemas".to_owned()],
+        to_do: vec![
+            format!("pg_dump --format=custom --file={} \"{}\"", out.display(), target.shown),
+            "pg_dumpall --roles-only  (the roles karwan_owner, karwan_app, karwan_relay, karwan_maintenance and your logins)".to_owned(),
+            "as a login that row-level security does not bind (a superuser), or the dump is refused".to_owned(),
+        ],
+    })
+}
+
+/// Checks a database into which a dump was restored, and starts a new life with effects and relay suspended.
+pub(crate) async fn restore(url: &str) -> Result<Copied, Error> {
+    let target = Target::parse(url)?;
+    let bad = |cause| error::error(&target.shown, cause);
+    let client = target.connect().await?;
+    let there: bool = client.query_one("SELECT to_regclass('karwan.meta') IS NOT NULL", &[]).await.map_err(bad)?.get(0);
+    if !there {
+        return Err(Error::NotMigrated { store: target.shown });
+    }
+    let findings = probe::tables(&client).await.map_err(bad)?;
+    if !findings.is_empty() {
+        return Err(Error::Unsafe { store: target.shown, findings });
+    }
+    // The sequence must be past every row: a dump taken table by table may have left it behind.
+    let sql = "SELECT (SELECT last_value FROM karwan.log_seq) >= karwan.highest(), karwan.highest()";
+    let row = client.query_one(sql, &[]).await.map_err(bad)?;
+    if !row.get::<_, bool>(0) {
+        let reason =
+            format!("karwan.log_seq is behind the log: SELECT setval('karwan.log_seq', {})", row.get::<_, i64>(1));
+        return Err(Error::Damaged { store: target.shown, reason });
+    }
+    let life: i64 = client.query_one("SELECT karwan.new_life(true)", &[]).await.map_err(bad)?.get(0);
+    Ok(Copied {
+        done: vec![
+            format!("the restored log ends at {life}-{}", row.get::<_, i64>(1)),
+            format!("life {life} has begun: positions of the one before are answered with reset"),
+        ],
+        to_do: vec!["effects and relay are suspended; `karwan restore --store … --resume` lets them run".to_owned()],
+    })
+}
+
+/// Lets effects and the relay run again.
+pub(crate) async fn resume(url: &str) -> Result<(), Error> {
+    let target = Target::parse(url)?;
+    let client = target.connect().await?;
+    client.execute("SELECT karwan.resume()", &[]).await.map(drop).map_err(|cause| error::error(&target.shown, cause))
+}

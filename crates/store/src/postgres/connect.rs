@@ -1,0 +1,153 @@
+//! Connections: TLS, and the hat that each one wears.
+
+use std::sync::Arc;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::address::masked;
+use crate::error::{DatabaseError, Error};
+
+/// What a connection may do; each is a role in the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hat {
+    /// Flushes units and reads documents of one tenant.
+    App,
+    /// Reads the log of all tenants, and keeps what consumers keep.
+    Relay,
+    /// Drops, prunes and fills in.
+    Maintenance,
+}
+
+impl Hat {
+    /// The role.
+    pub const fn role(self) -> &'static str {
+        match self {
+            Self::App => "karwan_app",
+            Self::Relay => "karwan_relay",
+            Self::Maintenance => "karwan_maintenance",
+        }
+    }
+}
+
+/// A writer that stops in mid-transaction may hold readers back for so long.
+const IDLE_IN_TRANSACTION_MS: u32 = 5000;
+
+/// A URL taken apart: what the driver understands, and the certificate that it does not.
+pub(super) struct Target {
+    pub config: tokio_postgres::Config,
+    root: Option<String>,
+    /// For messages: without the password.
+    pub shown: String,
+}
+
+impl Target {
+    /// Reads a URL. Without `sslmode`, a connection to this machine is plain and any other is encrypted and verified.
+    pub fn parse(url: &str) -> Result<Self, Error> {
+        let shown = masked(url);
+        let (head, query) = url.split_once('?').unwrap_or((url, ""));
+        let mut root = None;
+        let mut mode = None;
+        let mut rest = Vec::new();
+        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter.split_once('=') {
+                Some(("sslrootcert", path)) => root = Some(path.to_owned()),
+                Some(("sslmode", value)) => mode = Some(value.to_owned()),
+                _ => rest.push(parameter),
+            }
+        }
+        let plain = if rest.is_empty() { head.to_owned() } else { format!("{head}?{}", rest.join("&")) };
+        let mut config: tokio_postgres::Config =
+            plain.parse().map_err(|cause: tokio_postgres::Error| unreachable(&shown, cause.into()))?;
+        config.ssl_mode(match mode.as_deref() {
+            None if is_local(&config) => SslMode::Disable,
+            Some("disable") => SslMode::Disable,
+            Some("prefer" | "allow") => SslMode::Prefer,
+            // Certificates are always verified where TLS is used, so the stricter modes mean the same.
+            None | Some("require" | "verify-ca" | "verify-full") => SslMode::Require,
+            Some(other) => {
+                let words = format!("sslmode={other} is none of disable, prefer, require, verify-full");
+                return Err(unreachable(&shown, DatabaseError::Words(words)));
+            }
+        });
+        config.application_name("karwan");
+        config.connect_timeout(std::time::Duration::from_secs(10));
+        Ok(Self { config, root, shown })
+    }
+
+    /// One connection, with the login's own rights.
+    pub async fn connect(&self) -> Result<tokio_postgres::Client, Error> {
+        let refused = |cause: tokio_postgres::Error| unreachable(&self.shown, cause.into());
+        let (client, connection) = self.config.connect(self.tls()?).await.map_err(refused)?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// Connections that wear a hat.
+    pub fn pool(&self, hat: Hat, most: usize) -> Result<Pool, Error> {
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(self.config.clone(), self.tls()?, recycling);
+        let dress = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            Box::pin(async move {
+                let sql = format!(
+                    "SET ROLE {}; SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}",
+                    hat.role()
+                );
+                client.batch_execute(&sql).await.map_err(HookError::Backend)
+            })
+        });
+        Pool::builder(manager)
+            .max_size(most)
+            .post_create(dress)
+            .build()
+            .map_err(|cause| unreachable(&self.shown, DatabaseError::Words(cause.to_string())))
+    }
+
+    fn tls(&self) -> Result<MakeRustlsConnect, Error> {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in rustls_native_certs::load_native_certs().certs {
+            // A certificate of the machine that cannot be read protects nobody; the others still do.
+            let _ = roots.add(certificate);
+        }
+        if let Some(path) = &self.root {
+            let bad =
+                |cause: String| unreachable(&self.shown, DatabaseError::Words(format!("sslrootcert {path}: {cause}")));
+            let certificates = CertificateDer::pem_file_iter(path).map_err(|cause| bad(cause.to_string()))?;
+            for certificate in certificates {
+                roots
+                    .add(certificate.map_err(|cause| bad(cause.to_string()))?)
+                    .map_err(|cause| bad(cause.to_string()))?;
+            }
+        }
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("the provider knows the default versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(MakeRustlsConnect::new(config))
+    }
+}
+
+fn is_local(config: &tokio_postgres::Config) -> bool {
+    config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => name == "localhost" || name == "::1" || name.starts_with("127."),
+        Host::Unix(_) => true,
+    })
+}
+
+fn unreachable(store: &str, cause: DatabaseError) -> Error {
+    Error::Unreachable { store: store.to_owned(), cause }
+}
+
+/// What a pool says when it has no connection to give.
+pub(super) fn pool_error(store: &str, cause: deadpool_postgres::PoolError) -> Error {
+    match cause {
+        deadpool_postgres::PoolError::Backend(cause)
+        | deadpool_postgres::PoolError::PostCreateHook(HookError::Backend(cause)) => super::error::error(store, cause),
+        other => unreachable(store, DatabaseError::Words(other.to_string())),
+    }
+}

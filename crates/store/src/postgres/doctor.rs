@@ -1,0 +1,146 @@
+//! A look at a database from all sides.
+
+use tokio_postgres::Client;
+
+use super::connect::Target;
+use super::{error, log, migrate, probe};
+use crate::doctor::{Check, Health};
+use crate::error::Error;
+use crate::migrate::SCHEMA;
+
+/// The clocks of this machine and of the server may differ by so much.
+const CLOCK_SKEW_MS_MAX: i64 = 2000;
+/// A transaction that holds readers back longer is worth a word.
+const HOLD_MS_WARN: i64 = 1000;
+/// And past this it is an accident.
+const HOLD_MS_BAD: i64 = 60_000;
+
+/// See [`crate::doctor::doctor`].
+pub(crate) async fn doctor(url: &str, now_ms: i64) -> Result<Vec<Check>, Error> {
+    let target = Target::parse(url)?;
+    let client = target.connect().await?;
+    let bad = |cause| error::error(&target.shown, cause);
+    let mut checks = vec![server(&target.shown, &client).await?];
+    let there: bool = client.query_one("SELECT to_regclass('karwan.meta') IS NOT NULL", &[]).await.map_err(bad)?.get(0);
+    if !there {
+        let remedy = "run `karwan migrate --store …`";
+        checks.push(Check::not_good("schema", Health::Bad, "the store has never been migrated", remedy));
+        return Ok(checks);
+    }
+    checks.push(schema(&client).await.map_err(bad)?);
+    checks.push(listed("roles", probe::roles(&client).await.map_err(bad)?, "the login is bound by every policy"));
+    checks.push(listed(
+        "row-level security",
+        probe::tables(&client).await.map_err(bad)?,
+        "forced on every table with a tenant",
+    ));
+    checks.push(horizon(&client).await.map_err(bad)?);
+    checks.push(clock(&client, now_ms).await.map_err(bad)?);
+    checks.push(partitions(&client).await.map_err(bad)?);
+    checks.push(life(&client).await.map_err(bad)?);
+    checks.push(disk(&client).await.map_err(bad)?);
+    Ok(checks)
+}
+
+async fn server(store: &str, client: &Client) -> Result<Check, Error> {
+    match migrate::check_server(store, client).await {
+        Ok(()) => {
+            let row = client.query_one("SELECT version()", &[]).await.map_err(|cause| error::error(store, cause))?;
+            let version: String = row.get(0);
+            Ok(Check::good("server", version.split(" on ").next().unwrap_or_default()))
+        }
+        Err(Error::OldServer { found, needed, .. }) => {
+            Ok(Check::not_good("server", Health::Bad, format!("Postgres {found}"), format!("use {needed} or newer")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn schema(client: &Client) -> Result<Check, tokio_postgres::Error> {
+    let row = client.query_opt("SELECT schema, admits_from FROM karwan.meta", &[]).await?;
+    let (found, admits): (i64, i64) = row.map_or((0, 0), |row| (row.get(0), row.get(1)));
+    Ok(if found < SCHEMA {
+        let remedy = "run `karwan migrate --store …`";
+        Check::not_good("schema", Health::Bad, format!("schema {found}, and this program needs {SCHEMA}"), remedy)
+    } else if SCHEMA < admits {
+        Check::not_good(
+            "schema",
+            Health::Bad,
+            format!("schema {found}, and this program knows {SCHEMA}"),
+            "use a newer program",
+        )
+    } else {
+        Check::good("schema", format!("schema {found}"))
+    })
+}
+
+fn listed(name: &'static str, findings: Vec<String>, good: &str) -> Check {
+    if findings.is_empty() {
+        Check::good(name, good)
+    } else {
+        Check::not_good(name, Health::Bad, findings.join("; "), "see there")
+    }
+}
+
+async fn horizon(client: &Client) -> Result<Check, tokio_postgres::Error> {
+    let holders = log::holders(client).await?;
+    let Some(longest) = holders.first() else {
+        return Ok(Check::good("horizon", "nobody holds readers back"));
+    };
+    let found = format!("held for {} ms by {} ({})", longest.held_ms, longest.who, longest.what);
+    Ok(match longest.held_ms {
+        held if held >= HOLD_MS_BAD => Check::not_good(
+            "horizon",
+            Health::Bad,
+            found,
+            "end it: SELECT pg_terminate_backend(process), or ROLLBACK PREPARED",
+        ),
+        held if held >= HOLD_MS_WARN => {
+            Check::not_good("horizon", Health::Warning, found, "a transaction that appends should end at once")
+        }
+        _ => Check::good("horizon", found),
+    })
+}
+
+async fn clock(client: &Client, now_ms: i64) -> Result<Check, tokio_postgres::Error> {
+    let row = client.query_one("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?;
+    let skew = row.get::<_, i64>(0) - now_ms;
+    let found = format!("the server's clock is {skew} ms ahead of this machine's");
+    Ok(if skew.abs() <= CLOCK_SKEW_MS_MAX {
+        Check::good("clock", found)
+    } else {
+        Check::not_good("clock", Health::Warning, found, "let both follow a time server")
+    })
+}
+
+async fn partitions(client: &Client) -> Result<Check, tokio_postgres::Error> {
+    let sql = "SELECT count(*) FILTER (WHERE lower > (SELECT last_value FROM karwan.log_seq)), count(*) FROM karwan.partition";
+    let row = client.query_one(sql, &[]).await?;
+    let (ahead, all): (i64, i64) = (row.get(0), row.get(1));
+    let found = format!("{ahead} stretches of the log are ahead, {all} in all");
+    Ok(if ahead > 0 {
+        Check::good("partitions", found)
+    } else {
+        Check::not_good("partitions", Health::Bad, found, "SELECT karwan.make_partitions(), or run `karwan migrate`")
+    })
+}
+
+async fn life(client: &Client) -> Result<Check, tokio_postgres::Error> {
+    let sql = "SELECT number, suspended FROM karwan.incarnation ORDER BY number DESC LIMIT 1";
+    let row = client.query_opt(sql, &[]).await?;
+    let (number, suspended) = row.map_or((0, false), |row| (row.get::<_, i64>(0), row.get(1)));
+    Ok(if suspended {
+        let remedy = "if this is not a copy: `karwan restore --store … --resume`";
+        Check::not_good("life", Health::Warning, format!("life {number}, effects and relay suspended"), remedy)
+    } else {
+        Check::good("life", format!("life {number}"))
+    })
+}
+
+async fn disk(client: &Client) -> Result<Check, tokio_postgres::Error> {
+    let row = client.query_one("SELECT pg_size_pretty(pg_database_size(current_database()))", &[]).await?;
+    Ok(Check::good(
+        "disk",
+        format!("the database takes {}; what is left, the server does not tell", row.get::<_, String>(0)),
+    ))
+}

@@ -1,0 +1,96 @@
+//! What Postgres says, in the words of the store.
+
+use karwan_envelope::ids::EventId;
+use tokio_postgres::error::SqlState;
+
+use crate::backend::Refusal;
+use crate::error::{DatabaseError, Error};
+
+/// An error outside a flush.
+pub(super) fn error(store: &str, cause: tokio_postgres::Error) -> Error {
+    let store = store.to_owned();
+    let Some(code) = cause.code().cloned() else {
+        return Error::Unreachable { store, cause: cause.into() };
+    };
+    let message = cause.as_db_error().map(|db| db.message().to_owned()).unwrap_or_default();
+    if code == SqlState::INSUFFICIENT_PRIVILEGE {
+        let remedy = "grant it karwan_app and karwan_relay (`karwan migrate --grant LOGIN`), or use another login";
+        return Error::Permission { store, remedy: remedy.to_owned(), cause: cause.into() };
+    }
+    if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME, SqlState::UNDEFINED_FUNCTION].contains(&code) {
+        return Error::NotMigrated { store };
+    }
+    if code == SqlState::UNDEFINED_OBJECT && message.contains("role") {
+        return Error::NotMigrated { store };
+    }
+    if code == SqlState::DISK_FULL {
+        return Error::Full { store, cause: cause.into() };
+    }
+    if code == SqlState::READ_ONLY_SQL_TRANSACTION {
+        return Error::ReadOnly { store, cause: cause.into() };
+    }
+    // 57P01 and its siblings: the server goes down; 08: the connection is gone; 28: it was never allowed.
+    if code.code().starts_with("57P")
+        || code.code().starts_with("08")
+        || code.code().starts_with("28")
+        || code.code() == "3D000"
+    {
+        return Error::Unreachable { store, cause: cause.into() };
+    }
+    Error::Database { store, cause: cause.into() }
+}
+
+/// Why a flush did not commit.
+pub(super) fn refusal(store: &str, cause: tokio_postgres::Error) -> Refusal {
+    let Some(db) = cause.as_db_error() else {
+        // The connection broke in the middle: the commit may have happened.
+        return Refusal::Lost(error(store, cause));
+    };
+    let detail = db.detail().unwrap_or_default().to_owned();
+    match db.code().code() {
+        "KW001" => Refusal::Conflict { what: detail },
+        "40P01" | "40001" | "55P03" => Refusal::Conflict { what: format!("a lock ({})", db.message()) },
+        "KW002" => Refusal::UnitRepeated,
+        "KW003" => event_id(&detail).map_or_else(|| error(store, cause).into(), Refusal::IntentRepeated),
+        "KW004" => three(&detail).map_or_else(
+            || Refusal::Error(Error::Database { store: store.to_owned(), cause: DatabaseError::Words(detail.clone()) }),
+            |(subject, intent, event)| Error::IntentDiffers { subject, intent, event }.into(),
+        ),
+        "KW005" => {
+            let (kind, id) = detail.split_once(' ').unwrap_or((&detail, ""));
+            Error::Exists { kind: kind.to_owned(), id: id.to_owned() }.into()
+        }
+        "KW006" => {
+            let [subject, intent] = serde_json::from_str(&detail).unwrap_or_default();
+            Error::IntentMixed { subject, intent }.into()
+        }
+        "KW007" => {
+            Error::Claimed { consumer: String::new(), event: event_id(&detail).unwrap_or(EventId::from_bits(0)) }.into()
+        }
+        "KW008" => lane_lost(&detail).into(),
+        code if code.starts_with("57P") => Refusal::Lost(error(store, cause)),
+        _ => error(store, cause).into(),
+    }
+}
+
+/// An error of a lane's write.
+pub(super) fn lane_error(store: &str, cause: tokio_postgres::Error) -> Error {
+    match cause.as_db_error() {
+        Some(db) if db.code().code() == "KW008" => lane_lost(db.detail().unwrap_or_default()),
+        _ => error(store, cause),
+    }
+}
+
+fn lane_lost(detail: &str) -> Error {
+    let (consumer, lane) = detail.rsplit_once(' ').unwrap_or((detail, "0"));
+    Error::LaneLost { consumer: consumer.to_owned(), lane: lane.parse().unwrap_or_default() }
+}
+
+fn event_id(text: &str) -> Option<EventId> {
+    uuid::Uuid::parse_str(text).ok().map(|id| EventId::from_bits(id.as_u128()))
+}
+
+fn three(detail: &str) -> Option<(String, String, EventId)> {
+    let [subject, intent, event] = serde_json::from_str::<[String; 3]>(detail).ok()?;
+    Some((subject, intent, event_id(&event)?))
+}

@@ -1,0 +1,250 @@
+//! The flush: a write set as arrays, handed to one function in the database.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use uuid::Uuid;
+
+use super::documents::field_text;
+use super::{Postgres, error, kinds};
+use crate::backend::Refusal;
+use crate::error::Error;
+use crate::write_set::{Action, Flushed, UnitClaim, WriteSet, key_number, slot};
+
+const FLUSH: &str = "SELECT karwan.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
+                     $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, \
+                     $39, $40)";
+
+impl Postgres {
+    pub async fn flush(&self, set: WriteSet) -> Result<Flushed, Refusal> {
+        let client = self.app().await?;
+        let arrays = Arrays::of(&set, self)?;
+        let statement = client.prepare_cached(FLUSH).await.map_err(|cause| self.error(cause))?;
+        let row = client.query_one(&statement, &arrays.parameters()).await;
+        match row {
+            Ok(row) => Ok(Flushed { seq: row.get(0) }),
+            Err(cause) => Err(self.named(error::refusal(&self.shown, cause), &set)),
+        }
+    }
+
+    pub async fn unit_committed(&self, claim: UnitClaim) -> Result<bool, Error> {
+        let client = self.app().await?;
+        let (tenant, id) = (Uuid::from_u128(claim.tenant), Uuid::from_u128(claim.id));
+        let row = client.query_one("SELECT karwan.unit_committed($1, $2)", &[&tenant, &id]).await;
+        Ok(row.map_err(|cause| self.error(cause))?.get(0))
+    }
+
+    /// The database does not repeat the consumer's name.
+    fn named(&self, refusal: Refusal, set: &WriteSet) -> Refusal {
+        match (refusal, &set.lane) {
+            (Refusal::Error(Error::Claimed { event, .. }), Some(lane)) => {
+                Error::Claimed { consumer: lane.consumer.clone(), event }.into()
+            }
+            (refusal, _) => refusal,
+        }
+    }
+}
+
+/// A write set, column by column.
+#[derive(Default)]
+struct Arrays {
+    tenants: Vec<Uuid>,
+    consumer: Option<String>,
+    lane: i32,
+    epoch: i64,
+    claim_tenant: Vec<Uuid>,
+    claim_event: Vec<Uuid>,
+    claim_seq: Vec<i64>,
+    claim_parked: Vec<bool>,
+    locks: Vec<i64>,
+    unit_tenant: Vec<Uuid>,
+    unit: Vec<Uuid>,
+    doc_kind: Vec<String>,
+    doc_tenant: Vec<Uuid>,
+    doc_id: Vec<String>,
+    doc_version: Vec<i64>,
+    doc_blind: Vec<bool>,
+    doc_action: Vec<i16>,
+    doc_shape: Vec<i32>,
+    doc_body: Vec<Option<String>>,
+    doc_width: i32,
+    doc_fields: Vec<Option<String>>,
+    due_tenant: Vec<Uuid>,
+    due_kind: Vec<String>,
+    due_id: Vec<String>,
+    due: Vec<Option<SystemTime>>,
+    due_body: Vec<String>,
+    effect_tenant: Vec<Uuid>,
+    effect: Vec<Uuid>,
+    effect_kind: Vec<String>,
+    effect_key: Vec<String>,
+    effect_slot: Vec<i16>,
+    effect_body: Vec<String>,
+    tenant: Vec<Uuid>,
+    subject: Vec<i32>,
+    key: Vec<String>,
+    slot: Vec<i16>,
+    event: Vec<Uuid>,
+    intent: Vec<String>,
+    hash: Vec<Uuid>,
+    envelope: Vec<String>,
+}
+
+impl Arrays {
+    fn of(set: &WriteSet, store: &Postgres) -> Result<Self, Error> {
+        let mut arrays = Self::default();
+        if let Some(lane) = &set.lane {
+            arrays.consumer = Some(lane.consumer.clone());
+            arrays.lane = lane.lane.into();
+            arrays.epoch = lane.epoch;
+        }
+        let mut claims: Vec<_> = set.claims.iter().collect();
+        claims.sort_by_key(|claim| claim.seq);
+        for claim in claims {
+            arrays.claim_tenant.push(Uuid::from_u128(claim.tenant));
+            arrays.claim_event.push(Uuid::from_u128(claim.event.bits()));
+            arrays.claim_seq.push(claim.seq);
+            arrays.claim_parked.push(claim.parked);
+        }
+        for unit in &set.units {
+            arrays.unit_tenant.push(Uuid::from_u128(unit.tenant));
+            arrays.unit.push(Uuid::from_u128(unit.id));
+        }
+        arrays.documents(set);
+        arrays.reminders(set);
+        arrays.facts(set, store)?;
+        arrays.tenants = [&arrays.claim_tenant, &arrays.unit_tenant, &arrays.doc_tenant, &arrays.due_tenant]
+            .into_iter()
+            .chain([&arrays.effect_tenant, &arrays.tenant])
+            .flatten()
+            .copied()
+            .collect();
+        arrays.tenants.sort_unstable();
+        arrays.tenants.dedup();
+        Ok(arrays)
+    }
+
+    fn documents(&mut self, set: &WriteSet) {
+        let widest = set.documents.iter().map(|document| document.kind.fields.len()).max();
+        let width = widest.unwrap_or_default();
+        self.doc_width = width as i32;
+        for document in &set.documents {
+            self.doc_kind.push(kinds::token(&document.kind));
+            self.doc_tenant.push(Uuid::from_u128(document.tenant));
+            self.doc_id.push(document.id.clone());
+            self.doc_version.push(document.expected);
+            self.doc_blind.push(document.blind);
+            let mut fields: &[crate::kind::FieldValue] = &[];
+            let (action, shape, body) = match &document.action {
+                Action::Check => (0, 1, None),
+                Action::Hold => (1, 1, None),
+                Action::Put { shape, body, fields: given } => {
+                    fields = given;
+                    (2, shape.cast_signed(), Some(body.clone()))
+                }
+                Action::Delete => (3, document.kind.shape.cast_signed(), None),
+            };
+            self.doc_action.push(action);
+            self.doc_shape.push(shape);
+            self.doc_body.push(body);
+            let padding = std::iter::repeat_n(None, width - fields.len());
+            self.doc_fields.extend(fields.iter().map(field_text).chain(padding));
+        }
+    }
+
+    fn reminders(&mut self, set: &WriteSet) {
+        for deadline in &set.deadlines {
+            self.due_tenant.push(Uuid::from_u128(deadline.tenant));
+            self.due_kind.push(deadline.kind.clone());
+            self.due_id.push(deadline.id.clone());
+            self.due.push(deadline.due.map(instant));
+            self.due_body.push(deadline.body.clone());
+        }
+        for effect in &set.effects {
+            self.effect_tenant.push(Uuid::from_u128(effect.tenant));
+            self.effect.push(Uuid::from_u128(effect.id));
+            self.effect_kind.push(effect.kind.clone());
+            self.effect_key.push(effect.key.clone());
+            self.effect_slot.push(slot(effect.tenant, &effect.key).cast_signed());
+            self.effect_body.push(effect.body.clone());
+        }
+    }
+
+    fn facts(&mut self, set: &WriteSet, store: &Postgres) -> Result<(), Error> {
+        for fact in &set.facts {
+            let number = key_number(fact.tenant, &fact.key);
+            if !fact.carried {
+                self.locks.push(number);
+            }
+            self.tenant.push(Uuid::from_u128(fact.tenant));
+            self.subject.push(store.subject(&fact.subject)?);
+            self.key.push(fact.key.clone());
+            self.slot.push(slot(fact.tenant, &fact.key).cast_signed());
+            self.event.push(Uuid::from_u128(fact.event.bits()));
+            self.intent.push(fact.intent.clone());
+            self.hash.push(Uuid::from_u128(fact.payload_hash));
+            self.envelope.push(fact.envelope.clone());
+        }
+        self.locks.sort_unstable();
+        self.locks.dedup();
+        Ok(())
+    }
+
+    fn parameters(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); 40] {
+        [
+            &self.tenants,
+            &self.consumer,
+            &self.lane,
+            &self.epoch,
+            &self.claim_tenant,
+            &self.claim_event,
+            &self.claim_seq,
+            &self.claim_parked,
+            &self.locks,
+            &self.unit_tenant,
+            &self.unit,
+            &self.doc_kind,
+            &self.doc_tenant,
+            &self.doc_id,
+            &self.doc_version,
+            &self.doc_blind,
+            &self.doc_action,
+            &self.doc_shape,
+            &self.doc_body,
+            &self.doc_width,
+            &self.doc_fields,
+            &self.due_tenant,
+            &self.due_kind,
+            &self.due_id,
+            &self.due,
+            &self.due_body,
+            &self.effect_tenant,
+            &self.effect,
+            &self.effect_kind,
+            &self.effect_key,
+            &self.effect_slot,
+            &self.effect_body,
+            &self.tenant,
+            &self.subject,
+            &self.key,
+            &self.slot,
+            &self.event,
+            &self.intent,
+            &self.hash,
+            &self.envelope,
+        ]
+    }
+}
+
+/// Milliseconds after 1970 as the driver wants them.
+pub(super) fn instant(ms: i64) -> SystemTime {
+    let distance = Duration::from_millis(ms.unsigned_abs());
+    if ms < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
+}
+
+/// And back.
+pub(super) fn millis(at: SystemTime) -> i64 {
+    match at.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+    }
+}

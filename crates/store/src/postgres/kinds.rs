@@ -1,0 +1,237 @@
+//! The tables and functions of document kinds, generated: one table a kind, and a static dispatch over all of them,
+//! because a dynamic one costs a tenth of the rate. Names were judged by [`crate::kind::Kinds`]: they need no quoting.
+
+use crate::kind::{FieldType, Kind};
+
+/// The column type of a field.
+pub(super) const fn column_type(of: FieldType) -> &'static str {
+    match of {
+        FieldType::Text => "text COLLATE \"C\"",
+        FieldType::Integer => "bigint",
+        FieldType::Time => "timestamptz",
+        FieldType::Flag => "boolean",
+        FieldType::Id => "uuid",
+    }
+}
+
+/// The same, where a collation cannot stand.
+pub(super) const fn cast_type(of: FieldType) -> &'static str {
+    match of {
+        FieldType::Text => "text",
+        FieldType::Integer | FieldType::Time | FieldType::Flag | FieldType::Id => column_type(of),
+    }
+}
+
+/// The table of a kind, without its declared fields.
+pub(super) fn table(kind: &str) -> String {
+    format!(
+        "CREATE TABLE karwan.doc_{kind} (
+            tenant_id uuid NOT NULL,
+            id text COLLATE \"C\" NOT NULL,
+            version bigint NOT NULL,
+            shape integer NOT NULL,
+            -- A tombstone has none.
+            body text,
+            -- Written by a program that did not know every declared field.
+            behind boolean NOT NULL DEFAULT false,
+            PRIMARY KEY (tenant_id, id)
+        );
+        -- For the backfill.
+        CREATE INDEX doc_{kind}_behind ON karwan.doc_{kind} (tenant_id, id) WHERE behind"
+    )
+}
+
+/// A declared field's column and the index for its queries.
+pub(super) fn column(kind: &str, field: &str, of: FieldType) -> String {
+    let of = column_type(of);
+    format!(
+        "ALTER TABLE karwan.doc_{kind} ADD COLUMN IF NOT EXISTS f_{field} {of};
+         CREATE INDEX IF NOT EXISTS doc_{kind}_{field} ON karwan.doc_{kind} (tenant_id, f_{field}, id)"
+    )
+}
+
+/// What a program writes of a kind: the fields that it declares, in their order. Programs of two versions may differ, so
+/// each has a put of its own, named by a hash of the list.
+pub(super) fn signature(fields: &[(String, FieldType)]) -> String {
+    let list: Vec<String> = fields.iter().map(|(name, of)| format!("{name} {of:?}")).collect();
+    format!("{:08x}", crate::write_set::payload_hash(&list.join(",")) as u32)
+}
+
+/// The name under which a program's puts of a kind are dispatched.
+pub(super) fn token(kind: &Kind) -> String {
+    let fields: Vec<(String, FieldType)> = kind.fields.iter().map(|field| (field.name.to_owned(), field.of)).collect();
+    format!("{}_{}", kind.name, signature(&fields))
+}
+
+/// The put of documents by programs that declare these fields, among all that the kind has. What such a program does not
+/// know becomes empty, and the row is marked for the backfill.
+pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, FieldType)]) -> String {
+    let token = format!("{name}_{}", signature(known));
+    let place = |field: &str| known.iter().position(|(known, _)| known == field);
+    let columns: String = all.iter().map(|(field, _)| format!(", f_{field}")).collect();
+    let values: String = all
+        .iter()
+        .map(|(field, of)| match place(field) {
+            Some(place) => format!(", p_fields[(i.ord - 1) * p_width + {}]::{}", place + 1, cast_type(*of)),
+            None => format!(", NULL::{}", cast_type(*of)),
+        })
+        .collect();
+    let updates: String = all.iter().map(|(field, _)| format!(", f_{field} = excluded.f_{field}")).collect();
+    let behind = all.iter().any(|(field, _)| place(field).is_none());
+    format!(
+        "CREATE OR REPLACE FUNCTION karwan.put_{token}(
+            p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[], p_shape integer[],
+            p_body text[], p_width integer, p_fields text[]
+        ) RETURNS void LANGUAGE plpgsql AS $$
+        DECLARE
+            done bigint;
+            bad  record;
+        BEGIN
+            -- A row is inserted only where version 0 was read: a put that expected version 3 must not create version 4.
+            INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
+            SELECT i.tenant, i.id, i.version + 1, i.shape, i.body, {behind} AND i.body IS NOT NULL{values}
+            FROM unnest(p_tenant, p_id, p_version, p_action, p_shape, p_body) WITH ORDINALITY
+                AS i(tenant, id, version, action, shape, body, ord)
+            WHERE i.action >= 2 AND (i.version = 0 OR
+                (SELECT e.version FROM karwan.doc_{name} e WHERE e.tenant_id = i.tenant AND e.id = i.id) IS NOT NULL)
+            ORDER BY i.tenant, i.id COLLATE \"C\"
+            ON CONFLICT (tenant_id, id) DO UPDATE
+                SET version = excluded.version, shape = excluded.shape, body = excluded.body, behind = excluded.behind{updates}
+                WHERE d.version = excluded.version - 1;
+            GET DIAGNOSTICS done = ROW_COUNT;
+            IF done < (SELECT count(*) FROM unnest(p_action) AS a WHERE a >= 2) THEN
+                SELECT i.tenant, i.id, i.blind INTO bad
+                FROM unnest(p_tenant, p_id, p_action, p_blind) WITH ORDINALITY AS i(tenant, id, action, blind, ord)
+                WHERE i.action >= 2 AND (SELECT e.xmin::text FROM karwan.doc_{name} e WHERE e.tenant_id = i.tenant AND e.id = i.id)
+                    IS DISTINCT FROM pg_current_xact_id()::xid::text
+                ORDER BY i.ord LIMIT 1;
+                IF bad.blind THEN
+                    RAISE EXCEPTION 'exists' USING ERRCODE = 'KW005', DETAIL = '{name} ' || bad.id;
+                END IF;
+                PERFORM karwan.conflict('{name}', coalesce(bad.tenant, p_tenant[1]), coalesce(bad.id, p_id[1]));
+            END IF;
+        END $$"
+    )
+}
+
+/// The functions that lock and read a document of a kind, whatever fields it has.
+pub(super) fn functions(name: &str) -> String {
+    format!(
+        "CREATE OR REPLACE FUNCTION karwan.lock_{name}(
+            p_tenant uuid, p_id text, p_version bigint, p_blind boolean, p_action smallint
+        ) RETURNS void LANGUAGE plpgsql AS $$
+        DECLARE
+            v bigint;
+        BEGIN
+            FOR try IN 1..2 LOOP
+                IF p_action = 0 THEN
+                    SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR SHARE;
+                ELSE
+                    SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR NO KEY UPDATE;
+                END IF;
+                EXIT WHEN FOUND OR p_version <> 0;
+                -- An absence is checked by a tombstone of version 0, which others then meet.
+                INSERT INTO karwan.doc_{name} (tenant_id, id, version, shape) VALUES (p_tenant, p_id, 0, 1)
+                ON CONFLICT DO NOTHING;
+            END LOOP;
+            IF v IS DISTINCT FROM p_version THEN
+                IF p_blind THEN
+                    RAISE EXCEPTION 'exists' USING ERRCODE = 'KW005', DETAIL = '{name} ' || p_id;
+                END IF;
+                PERFORM karwan.conflict('{name}', p_tenant, p_id);
+            END IF;
+        END $$;
+        CREATE OR REPLACE FUNCTION karwan.read_{name}(p_tenant uuid, p_id text)
+        RETURNS TABLE (version bigint, shape integer, body text) LANGUAGE plpgsql AS $$
+        #variable_conflict use_column
+        BEGIN
+            PERFORM set_config('app.tenant_id', p_tenant::text, true);
+            RETURN QUERY SELECT version, shape, body FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id;
+        END $$;"
+    )
+}
+
+/// The dispatch over all kinds and signatures that the store has.
+pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
+    let locks: String = tokens
+        .iter()
+        .map(|(kind, token)| {
+            format!("WHEN '{token}' THEN PERFORM karwan.lock_{kind}(p_tenant[i], p_id[i], p_version[i], p_blind[i], p_action[i]);\n")
+        })
+        .collect();
+    let puts: String = tokens
+        .iter()
+        .map(|(_, token)| {
+            format!(
+                "WHEN '{token}' THEN PERFORM karwan.put_{token}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z],
+                    p_action[a:z], p_shape[a:z], p_body[a:z], p_width, p_fields[(a - 1) * p_width + 1 : z * p_width]);\n"
+            )
+        })
+        .collect();
+    format!(
+        "CREATE OR REPLACE FUNCTION karwan.write_documents(
+            p_kind text[], p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[],
+            p_shape integer[], p_body text[], p_width integer, p_fields text[]
+        ) RETURNS void LANGUAGE plpgsql AS $$
+        DECLARE
+            n integer := cardinality(p_id);
+            a integer := 1;
+            z integer;
+        BEGIN
+            -- With a check among them, documents are locked one by one in their order, each in its strongest mode: puts first
+            -- and checks after deadlocked.
+            IF 0 = ANY (p_action) OR 1 = ANY (p_action) THEN
+                FOR i IN 1..n LOOP
+                    CASE p_kind[i]
+                    {locks}
+                    END CASE;
+                END LOOP;
+            END IF;
+            WHILE a <= n LOOP
+                z := a;
+                WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
+                    z := z + 1;
+                END LOOP;
+                IF 2 = ANY (p_action[a:z]) OR 3 = ANY (p_action[a:z]) THEN
+                    CASE p_kind[a]
+                    {puts}
+                    END CASE;
+                END IF;
+                a := z + 1;
+            END LOOP;
+        END $$"
+    )
+}
+
+/// Row-level security that bites: forced, a policy a role. A tenant's rows for the application, a list of tenants for the
+/// flush, all of them for the two cross-tenant roles where they have a grant at all.
+pub(super) fn secured(table: &str) -> String {
+    let one = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid";
+    let list = "tenant_id = ANY ((SELECT current_setting('app.tenants', true)::uuid[])::uuid[])";
+    let mut sql = format!(
+        "ALTER TABLE karwan.{table} ENABLE ROW LEVEL SECURITY;
+         ALTER TABLE karwan.{table} FORCE ROW LEVEL SECURITY;
+         CREATE POLICY {table}_of_flush ON karwan.{table} TO karwan_owner USING ({list}) WITH CHECK ({list});
+         CREATE POLICY {table}_of_tenant ON karwan.{table} FOR SELECT TO karwan_app USING ({one});
+         CREATE POLICY {table}_of_maintenance ON karwan.{table} TO karwan_maintenance USING (true) WITH CHECK (true);"
+    );
+    if !table.starts_with("doc_") {
+        sql.push_str(&format!(
+            "CREATE POLICY {table}_of_relay ON karwan.{table} TO karwan_relay USING (true) WITH CHECK (true);"
+        ));
+    }
+    if table == "log" {
+        // Numbers are no tenant's secret, and what runs as the owner answers no rows.
+        sql.push_str("CREATE POLICY log_numbers ON karwan.log FOR SELECT TO karwan_owner USING (true);");
+    }
+    sql
+}
+
+/// What the application and maintenance may do with a kind's documents.
+pub(super) fn granted(kind: &str) -> String {
+    format!(
+        "GRANT SELECT ON karwan.doc_{kind} TO karwan_app;
+         GRANT SELECT, UPDATE ON karwan.doc_{kind} TO karwan_maintenance;
+         GRANT EXECUTE ON FUNCTION karwan.read_{kind}(uuid, text) TO karwan_app;"
+    )
+}

@@ -1,0 +1,153 @@
+//! Reading the log without gaps, and its upkeep.
+
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use karwan_envelope::ids::EventId;
+
+use super::connect::Hat;
+use super::flush::millis;
+use super::{Postgres, error};
+use crate::error::Error;
+use crate::horizon::Horizon;
+use crate::log::{Filter, Holder, LogRow, Seq};
+
+/// The highest visible number, and then, in a snapshot of its own, who holds the lock that every insert takes first.
+const HIGHEST: &str = "SELECT max(seq) FROM karwan.log WHERE seq > $1";
+pub(super) const HOLDERS: &str = "SELECT virtualtransaction FROM pg_locks
+    WHERE locktype = 'relation' AND relation = 'karwan.log'::regclass
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND mode = 'RowExclusiveLock' AND granted";
+
+/// How long dropping a stretch may wait for a lock: a waiting DROP queues every append behind it.
+const DROP_LOCK_MS: u32 = 50;
+const DROP_ATTEMPTS_MAX: u32 = 20;
+const PRUNE_CHUNK: i64 = 10_000;
+
+impl Postgres {
+    pub async fn highest(&self) -> Result<Seq, Error> {
+        let client = self.app().await?;
+        let row = client.query_one("SELECT karwan.highest()", &[]).await;
+        Ok(row.map_err(|cause| self.error(cause))?.get(0))
+    }
+
+    pub async fn safe(&self) -> Result<Seq, Error> {
+        let mut horizon = self.horizon.lock().await;
+        let observed = self.observe(&mut horizon).await;
+        if observed.is_err() {
+            // After a broken connection the server may be another one: what was seen counts no more.
+            *horizon = Horizon::default();
+        }
+        observed
+    }
+
+    async fn observe(&self, horizon: &mut Horizon) -> Result<Seq, Error> {
+        let client = self.relay().await?;
+        let bad = |cause| error::error(&self.shown, cause);
+        if horizon.safe() == 0 {
+            let floor: i64 = client.query_one("SELECT floor FROM karwan.meta", &[]).await.map_err(bad)?.get(0);
+            *horizon = Horizon::after(floor);
+        }
+        let highest = client.prepare_cached(HIGHEST).await.map_err(bad)?;
+        let holders = client.prepare_cached(HOLDERS).await.map_err(bad)?;
+        let seq: Option<Seq> = client.query_one(&highest, &[&horizon.safe()]).await.map_err(bad)?.get(0);
+        let rows = client.query(&holders, &[]).await.map_err(bad)?;
+        let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        Ok(horizon.observe(seq, &names))
+    }
+
+    pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
+        let client = self.relay().await?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let tenant = filter.tenant.map(Uuid::from_u128);
+        let mut sql = "SELECT seq, tenant_id, subject, key, slot, event_id, at, envelope FROM karwan.log \
+                       WHERE seq > $1 AND seq <= $2"
+            .to_owned();
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&after, &until];
+        if let Some(tenant) = &tenant {
+            parameters.push(tenant);
+            sql.push_str(&format!(" AND tenant_id = ${}", parameters.len()));
+        }
+        if let Some(key) = &filter.key {
+            parameters.push(key);
+            sql.push_str(&format!(" AND key = ${}", parameters.len()));
+        }
+        parameters.push(&limit);
+        sql.push_str(&format!(" ORDER BY seq LIMIT ${}", parameters.len()));
+        let statement = client.prepare_cached(&sql).await.map_err(|cause| self.error(cause))?;
+        let rows = client.query(&statement, &parameters).await.map_err(|cause| self.error(cause))?;
+        Ok(rows.iter().map(|row| self.log_row(row)).collect())
+    }
+
+    fn log_row(&self, row: &tokio_postgres::Row) -> LogRow {
+        LogRow {
+            seq: row.get(0),
+            tenant: row.get::<_, Uuid>(1).as_u128(),
+            subject: self.subject_name(row.get(2)),
+            key: row.get(3),
+            slot: row.get::<_, i16>(4).cast_unsigned(),
+            event: EventId::from_bits(row.get::<_, Uuid>(5).as_u128()),
+            at: millis(row.get(6)),
+            envelope: row.get(7),
+        }
+    }
+
+    pub async fn floor(&self) -> Result<Seq, Error> {
+        let client = self.relay().await?;
+        let row = client.query_one("SELECT floor FROM karwan.meta", &[]).await;
+        Ok(row.map_err(|cause| self.error(cause))?.get(0))
+    }
+
+    pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
+        let client = self.relay().await?;
+        holders(&client).await.map_err(|cause| self.error(cause))
+    }
+
+    pub async fn prune(&self, before_ms: i64) -> Result<u64, Error> {
+        let pool = self.target.pool(Hat::Maintenance, 1)?;
+        let client = pool.get().await.map_err(|cause| super::pool_error(&self.shown, cause))?;
+        let mut pruned = 0;
+        for table in ["intent", "unit", "inbox"] {
+            let sql = format!(
+                "DELETE FROM karwan.{table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM karwan.{table} WHERE at < $1 LIMIT {PRUNE_CHUNK}))"
+            );
+            loop {
+                let gone =
+                    client.execute(&sql, &[&super::flush::instant(before_ms)]).await.map_err(|it| self.error(it))?;
+                pruned += gone;
+                if gone < PRUNE_CHUNK.unsigned_abs() {
+                    break;
+                }
+            }
+        }
+        Ok(pruned)
+    }
+
+    pub async fn drop_log(&self, up_to: Seq) -> Result<Seq, Error> {
+        let pool = self.target.pool(Hat::Maintenance, 1)?;
+        let client = pool.get().await.map_err(|cause| super::pool_error(&self.shown, cause))?;
+        client.batch_execute(&format!("SET lock_timeout = {DROP_LOCK_MS}")).await.map_err(|it| self.error(it))?;
+        let mut attempts = 0;
+        loop {
+            match client.query_one("SELECT karwan.drop_stretch($1)", &[&up_to]).await {
+                Ok(row) if row.get::<_, Option<Seq>>(0).is_some() => {}
+                Ok(_) => return self.floor().await,
+                // Somebody appends at this moment; let it go first.
+                Err(cause)
+                    if cause.code().is_some_and(|code| code.code() == "55P03") && attempts < DROP_ATTEMPTS_MAX =>
+                {
+                    attempts += 1;
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+                Err(cause) => return Err(self.error(cause)),
+            }
+        }
+    }
+}
+
+/// Who has appended and not ended, longest first; prepared transactions have no process.
+pub(super) async fn holders(client: &tokio_postgres::Client) -> Result<Vec<Holder>, tokio_postgres::Error> {
+    let rows = client.query(include_str!("schema/holders.sql"), &[]).await?;
+    let holder = |row: &tokio_postgres::Row| Holder { who: row.get(0), what: row.get(1), held_ms: row.get(2) };
+    Ok(rows.iter().map(holder).collect())
+}

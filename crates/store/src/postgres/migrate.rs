@@ -1,0 +1,256 @@
+//! Brings a database to this program's schema: roles, tables, functions, the catalogue, the kinds, the backfill.
+//!
+//! Everything but roles and the backfill is one transaction: it happens or it does not. The backfill goes on where it
+//! stopped.
+
+use karwan_registry::Catalogue;
+use serde_json::json;
+use tokio_postgres::{Client, Transaction};
+
+use super::connect::Target;
+use super::{backfill, error, kinds, template};
+use crate::error::Error;
+use crate::kind::{FieldType, Kind, Kinds};
+use crate::migrate::{ADMITS_FROM, Migrated, Progress, SCHEMA};
+
+/// The oldest server that works: views with the rights of their caller came with it.
+pub(super) const SERVER_MIN: u32 = 15;
+const ROLES: [&str; 4] = ["karwan_owner", "karwan_app", "karwan_relay", "karwan_maintenance"];
+/// Tables that hold tenants' rows, besides the documents.
+pub(super) const TENANT_TABLES: [&str; 8] = ["log", "intent", "unit", "inbox", "deadline", "effect", "parked", "dead"];
+
+/// See [`crate::migrate::migrate`].
+pub(crate) async fn migrate(
+    url: &str,
+    catalogues: &[&Catalogue],
+    kinds: &Kinds,
+    progress: Progress<'_>,
+) -> Result<Migrated, Error> {
+    let target = Target::parse(url)?;
+    let bad = |cause| error::error(&target.shown, cause);
+    let mut client = target.connect().await?;
+    check_server(&target.shown, &client).await?;
+    make_roles(&target.shown, &client).await?;
+    client.execute("SELECT pg_advisory_lock(hashtext('karwan.migrate'), 0)", &[]).await.map_err(bad)?;
+    let tx = client.transaction().await.map_err(bad)?;
+    let mut migrated = expand(&target.shown, &tx, catalogues, kinds).await?;
+    tx.commit().await.map_err(bad)?;
+    client.execute("SELECT karwan.new_life(false)", &[]).await.map_err(bad)?;
+    client.execute("SELECT pg_advisory_unlock(hashtext('karwan.migrate'), 0)", &[]).await.map_err(bad)?;
+    migrated.backfilled = backfill::run(&target.shown, &mut client, kinds, progress).await?;
+    Ok(migrated)
+}
+
+/// Refuses a server that is too old.
+pub(super) async fn check_server(store: &str, client: &Client) -> Result<(), Error> {
+    let row = client.query_one("SHOW server_version", &[]).await.map_err(|cause| error::error(store, cause))?;
+    let found: String = row.get(0);
+    let major = found.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_some_and(|major| major >= SERVER_MIN) {
+        return Ok(());
+    }
+    Err(Error::OldServer { store: store.to_owned(), found, needed: SERVER_MIN })
+}
+
+/// Roles belong to the whole server: they may be there already, and others may be making them at the same time.
+async fn make_roles(store: &str, client: &Client) -> Result<(), Error> {
+    for role in ROLES {
+        let sql = format!(
+            "DO $$ BEGIN
+                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN
+                    CREATE ROLE {role} NOLOGIN;
+                END IF;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+            END $$"
+        );
+        client.batch_execute(&sql).await.map_err(|cause| cannot_make(store, cause))?;
+    }
+    for role in ["karwan_owner", "karwan_maintenance"] {
+        // Another migration may be granting on the same server; one of two concurrent grants fails, and is tried again.
+        let sql = format!(
+            "DO $$ BEGIN
+                FOR attempt IN 1..20 LOOP
+                    EXIT WHEN pg_has_role(current_user, '{role}', 'MEMBER');
+                    BEGIN
+                        EXECUTE format('GRANT {role} TO %I', current_user);
+                    EXCEPTION WHEN internal_error THEN PERFORM pg_sleep(0.05);
+                    END;
+                END LOOP;
+            END $$"
+        );
+        client.batch_execute(&sql).await.map_err(|cause| cannot_make(store, cause))?;
+    }
+    Ok(())
+}
+
+fn cannot_make(store: &str, cause: tokio_postgres::Error) -> Error {
+    let remedy = "as a login with CREATEROLE, or after a superuser has run: CREATE ROLE karwan_owner; CREATE ROLE karwan_app; \
+                  CREATE ROLE karwan_relay; CREATE ROLE karwan_maintenance; GRANT karwan_owner, karwan_maintenance TO this login";
+    Error::Permission { store: store.to_owned(), remedy: remedy.to_owned(), cause: cause.into() }
+}
+
+async fn expand(
+    store: &str,
+    tx: &Transaction<'_>,
+    catalogues: &[&Catalogue],
+    kinds: &Kinds,
+) -> Result<Migrated, Error> {
+    let bad = |cause| error::error(store, cause);
+    let found = present(store, tx).await?;
+    let mut steps = Vec::new();
+    if found.is_none() {
+        let remedy = "the login needs CREATE on the database: GRANT CREATE ON DATABASE … TO …";
+        tx.batch_execute("CREATE SCHEMA IF NOT EXISTS karwan AUTHORIZATION karwan_owner").await.map_err(|cause| {
+            Error::Permission { store: store.to_owned(), remedy: remedy.to_owned(), cause: cause.into() }
+        })?;
+    }
+    tx.batch_execute("SET LOCAL ROLE karwan_owner; SET LOCAL client_min_messages = warning").await.map_err(bad)?;
+    if found.is_none() {
+        tx.batch_execute(include_str!("schema/tables.sql")).await.map_err(bad)?;
+        for table in TENANT_TABLES {
+            tx.batch_execute(&kinds::secured(table)).await.map_err(bad)?;
+        }
+        steps.push("tables of the log".to_owned());
+    }
+    for sql in
+        [include_str!("schema/functions.sql"), include_str!("schema/append.sql"), include_str!("schema/lives.sql")]
+    {
+        tx.batch_execute(sql).await.map_err(bad)?;
+    }
+    for kind in kinds.all() {
+        steps.extend(expand_kind(store, tx, &kind.kind).await?);
+    }
+    dispatch(tx).await.map_err(bad)?;
+    tx.batch_execute(include_str!("schema/access.sql")).await.map_err(bad)?;
+    for name in stored_kinds(tx).await.map_err(bad)? {
+        tx.batch_execute(&kinds::granted(&name)).await.map_err(bad)?;
+    }
+    steps.extend(load_catalogues(tx, catalogues, kinds).await.map_err(bad)?);
+    tx.batch_execute("SELECT karwan.make_partitions()").await.map_err(bad)?;
+    let sql = "INSERT INTO karwan.meta (schema, admits_from) VALUES ($1, $2)
+               ON CONFLICT (only_row) DO UPDATE SET schema = excluded.schema, admits_from = excluded.admits_from";
+    tx.execute(sql, &[&SCHEMA, &ADMITS_FROM]).await.map_err(bad)?;
+    Ok(Migrated { from: found, to: SCHEMA, steps, backfilled: 0 })
+}
+
+/// The schema that is there; a newer one is refused.
+async fn present(store: &str, tx: &Transaction<'_>) -> Result<Option<i64>, Error> {
+    let bad = |cause| error::error(store, cause);
+    let there: bool = tx.query_one("SELECT to_regclass('karwan.meta') IS NOT NULL", &[]).await.map_err(bad)?.get(0);
+    if !there {
+        return Ok(None);
+    }
+    let found: Option<i64> =
+        tx.query_opt("SELECT schema FROM karwan.meta", &[]).await.map_err(bad)?.map(|row| row.get(0));
+    match found {
+        Some(found) if found > SCHEMA => Err(Error::Newer { store: store.to_owned(), found, known: SCHEMA }),
+        found => Ok(found),
+    }
+}
+
+async fn expand_kind(store: &str, tx: &Transaction<'_>, kind: &Kind) -> Result<Vec<String>, Error> {
+    let bad = |cause| error::error(store, cause);
+    let name = kind.name;
+    let mut steps = Vec::new();
+    let row = tx.query_opt("SELECT shape FROM karwan.kind WHERE name = $1", &[&name]).await.map_err(bad)?;
+    let stored: Option<i32> = row.map(|row| row.get(0));
+    let new = stored.is_none();
+    if let Some(found) = stored.map(i32::unsigned_abs).filter(|found| *found > kind.shape) {
+        return Err(Error::ShapeNewer { kind: name.to_owned(), found, known: kind.shape });
+    }
+    if new {
+        tx.batch_execute(&kinds::table(name)).await.map_err(bad)?;
+        tx.batch_execute(&kinds::secured(&format!("doc_{name}"))).await.map_err(bad)?;
+        steps.push(format!("kind {name}"));
+    }
+    let sql = "INSERT INTO karwan.kind (name, shape, carries) VALUES ($1, $2, $3)
+               ON CONFLICT (name) DO UPDATE SET shape = excluded.shape, carries = excluded.carries";
+    tx.execute(sql, &[&name, &kind.shape.cast_signed(), &kind.carries]).await.map_err(bad)?;
+    for field in kind.fields {
+        let sql = "INSERT INTO karwan.field (kind, name, of, filled) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+        let added = tx.execute(sql, &[&name, &field.name, &type_name(field.of), &new]).await.map_err(bad)?;
+        if added > 0 {
+            tx.batch_execute(&kinds::column(name, field.name, field.of)).await.map_err(bad)?;
+            steps.push(format!("field {name}.{}", field.name));
+        }
+    }
+    let names: Vec<&str> = kind.fields.iter().map(|field| field.name).collect();
+    let sql = "INSERT INTO karwan.signature (kind, token, fields) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+    tx.execute(sql, &[&name, &kinds::token(kind), &names]).await.map_err(bad)?;
+    tx.batch_execute(&kinds::functions(name)).await.map_err(bad)?;
+    Ok(steps)
+}
+
+/// The puts of every signature that any program of this store declared, and the dispatch over them.
+async fn dispatch(tx: &Transaction<'_>) -> Result<(), tokio_postgres::Error> {
+    let mut tokens = Vec::new();
+    for row in tx.query("SELECT kind, token, fields FROM karwan.signature ORDER BY token", &[]).await? {
+        let (kind, token, names): (String, String, Vec<String>) = (row.get(0), row.get(1), row.get(2));
+        let sql = "SELECT name, of FROM karwan.field WHERE kind = $1 ORDER BY name";
+        let fields = tx.query(sql, &[&kind]).await?;
+        let all: Vec<(String, FieldType)> =
+            fields.iter().map(|row| (row.get::<_, String>(0), type_of(row.get(1)))).collect();
+        let known = names.iter().filter_map(|name| all.iter().find(|(field, _)| field == name).cloned());
+        tx.batch_execute(&kinds::put(&kind, &known.collect::<Vec<_>>(), &all)).await?;
+        tokens.push((kind, token));
+    }
+    tx.batch_execute(&kinds::dispatch(&tokens)).await
+}
+
+async fn stored_kinds(tx: &Transaction<'_>) -> Result<Vec<String>, tokio_postgres::Error> {
+    Ok(tx.query("SELECT name FROM karwan.kind ORDER BY name", &[]).await?.iter().map(|row| row.get(0)).collect())
+}
+
+async fn load_catalogues(
+    tx: &Transaction<'_>,
+    catalogues: &[&Catalogue],
+    kinds: &Kinds,
+) -> Result<Vec<String>, tokio_postgres::Error> {
+    let mut subjects = Vec::new();
+    for catalogue in catalogues {
+        for entry in catalogue.directory().entries() {
+            let row = &entry.row;
+            let mut templates = Vec::new();
+            for (actor, kind) in template::ACTORS {
+                for caused in [false, true] {
+                    let pieces = template::pieces(catalogue, entry, kind, caused);
+                    if !pieces.is_empty() {
+                        templates.push(json!({ "actor": actor, "caused": caused, "pieces": pieces }));
+                    }
+                }
+            }
+            subjects.push(json!({
+                "name": row.subject, "aliases": row.aliases, "producers": row.producers, "tenancy": row.tenancy,
+                "retention": row.retention, "ai": row.ai_provenance, "local_only": row.local_only,
+                "carrier": kinds.carrier(&row.subject).map(|kind| kind.name),
+                "tenant_forms": template::tenant_forms(catalogue), "templates": templates,
+            }));
+        }
+    }
+    let subjects = serde_json::Value::Array(subjects).to_string();
+    let row = tx.query_one(include_str!("schema/load_subjects.sql"), &[&subjects]).await?;
+    let added: i64 = row.get(0);
+    tx.execute(include_str!("schema/load_templates.sql"), &[&subjects]).await?;
+    Ok(if added > 0 { vec![format!("{added} subjects")] } else { Vec::new() })
+}
+
+pub(super) const fn type_name(of: FieldType) -> &'static str {
+    match of {
+        FieldType::Text => "text",
+        FieldType::Integer => "integer",
+        FieldType::Time => "time",
+        FieldType::Flag => "flag",
+        FieldType::Id => "id",
+    }
+}
+
+fn type_of(name: &str) -> FieldType {
+    match name {
+        "integer" => FieldType::Integer,
+        "time" => FieldType::Time,
+        "flag" => FieldType::Flag,
+        "id" => FieldType::Id,
+        // `karwan.field.of` is written by `type_name` alone.
+        _ => FieldType::Text,
+    }
+}

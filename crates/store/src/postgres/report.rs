@@ -1,0 +1,43 @@
+//! Counts and sizes for people.
+
+use super::{Postgres, error};
+use crate::error::Error;
+use crate::log::Position;
+use crate::report::{Stats, TableSize};
+
+/// The most subjects that are counted.
+const SUBJECTS_MAX: i64 = 50;
+
+impl Postgres {
+    pub async fn stats(&self) -> Result<Stats, Error> {
+        let safe = self.safe().await?;
+        let client = self.relay().await?;
+        let bad = |cause| error::error(&self.shown, cause);
+        let floor: i64 = client.query_one("SELECT floor FROM karwan.meta", &[]).await.map_err(bad)?.get(0);
+        let highest: i64 = client.query_one("SELECT karwan.highest()", &[]).await.map_err(bad)?.get(0);
+        let sql = "SELECT subject, count(*) FROM karwan.log GROUP BY subject ORDER BY 2 DESC, 1 LIMIT $1";
+        let subjects = client.query(sql, &[&SUBJECTS_MAX]).await.map_err(bad)?;
+        let lanes = "SELECT consumer, lane, position FROM karwan.lane ORDER BY consumer, lane";
+        let lanes = client.query(lanes, &[]).await.map_err(bad)?;
+        Ok(Stats {
+            end: Position { incarnation: self.incarnation, seq: highest },
+            safe,
+            floor,
+            subjects: subjects.iter().map(|row| (self.subject_name(row.get(0)), row.get(1))).collect(),
+            positions: lanes.iter().map(|row| (row.get(0), row.get::<_, i16>(1).cast_unsigned(), row.get(2))).collect(),
+            holders: super::log::holders(&client).await.map_err(bad)?,
+        })
+    }
+
+    pub async fn sizes(&self) -> Result<Vec<TableSize>, Error> {
+        let client = self.relay().await?;
+        let rows = client.query(include_str!("schema/sizes.sql"), &[]).await.map_err(|cause| self.error(cause))?;
+        let size = |row: &tokio_postgres::Row| TableSize {
+            table: row.get(0),
+            rows: row.get(1),
+            dead: row.get(2),
+            bytes: row.get(3),
+        };
+        Ok(rows.iter().map(size).collect())
+    }
+}

@@ -1,0 +1,254 @@
+-- What the store does in the database. Replaced by every migration; signatures only grow.
+
+-- Makes stretches of the log ahead of its end. LIKE and ATTACH, because CREATE … PARTITION OF waits for every appender.
+CREATE OR REPLACE FUNCTION karwan.make_partitions(stretch bigint DEFAULT 1000000, ahead integer DEFAULT 4)
+RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    top  bigint;
+    last bigint;
+    leaf text;
+    made integer := 0;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtext('karwan.make_partitions'), 0) THEN
+        RETURN 0;
+    END IF;
+    SELECT coalesce(max(upper), 0) INTO top FROM karwan.partition;
+    -- A dirty read, which is enough here: it only says how far ahead to be.
+    SELECT last_value INTO last FROM karwan.log_seq;
+    WHILE top < last + ahead * stretch LOOP
+        leaf := 'log_' || top;
+        EXECUTE format('CREATE TABLE karwan.%I (LIKE karwan.log INCLUDING DEFAULTS INCLUDING INDEXES INCLUDING STORAGE)', leaf);
+        EXECUTE format('ALTER TABLE karwan.%I ENABLE ROW LEVEL SECURITY', leaf);
+        EXECUTE format('ALTER TABLE karwan.%I FORCE ROW LEVEL SECURITY', leaf);
+        EXECUTE format('ALTER TABLE karwan.log ATTACH PARTITION karwan.%I FOR VALUES FROM (%s) TO (%s)', leaf, top, top + stretch);
+        INSERT INTO karwan.partition VALUES (leaf, top, top + stretch);
+        top := top + stretch;
+        made := made + 1;
+    END LOOP;
+    RETURN made;
+END $$;
+
+-- A key's number, the same in every language: the first eight bytes of SHA-256 over `<tenant>:<key>`.
+CREATE OR REPLACE FUNCTION karwan.key_number(tenant uuid, key text) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT ('x' || encode(substr(sha256(convert_to(tenant::text || ':' || key, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint
+$$;
+CREATE OR REPLACE FUNCTION karwan.slot(number bigint) RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT ((number >> 48) & 1023)::smallint
+$$;
+
+CREATE OR REPLACE FUNCTION karwan.conflict(kind text, tenant uuid, id text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'changed meanwhile' USING ERRCODE = 'KW001', DETAIL = kind || ' ' || tenant || ' ' || id;
+END $$;
+
+-- Says why not every intent of a write was new. Never returns.
+CREATE OR REPLACE FUNCTION karwan.refuse_intents(
+    p_tenant uuid[], p_subject integer[], p_idem text[], p_hash uuid[], p_event uuid[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    fact  record;
+    first record;
+    old   integer := 0;
+BEGIN
+    FOR fact IN
+        SELECT i.ord, i.subject, i.idem, i.hash, i.event, known.payload_hash AS known_hash, known.event_id AS known_event
+        FROM unnest(p_tenant, p_subject, p_idem, p_hash, p_event) WITH ORDINALITY AS i(tenant, subject, idem, hash, event, ord)
+        LEFT JOIN LATERAL (
+            SELECT payload_hash, event_id FROM karwan.intent
+            WHERE tenant_id = i.tenant AND subject = i.subject AND intent.idem = i.idem
+        ) known ON true
+        ORDER BY i.ord
+    LOOP
+        CONTINUE WHEN fact.known_event = fact.event;
+        IF fact.known_event IS NULL THEN
+            -- Whoever had it was rolled back or pruned between two statements.
+            PERFORM karwan.conflict('intent', p_tenant[1], fact.idem);
+        END IF;
+        IF fact.known_hash <> fact.hash THEN
+            RAISE EXCEPTION 'another payload' USING ERRCODE = 'KW004',
+                DETAIL = jsonb_build_array((SELECT name FROM karwan.subject WHERE id = fact.subject), fact.idem, fact.known_event);
+        END IF;
+        IF old = 0 THEN
+            first := fact;
+        END IF;
+        old := old + 1;
+    END LOOP;
+    IF old = cardinality(p_idem) THEN
+        RAISE EXCEPTION 'repeated' USING ERRCODE = 'KW003', DETAIL = first.known_event;
+    END IF;
+    RAISE EXCEPTION 'mixed' USING ERRCODE = 'KW006',
+        DETAIL = jsonb_build_array((SELECT name FROM karwan.subject WHERE id = first.subject), first.idem);
+END $$;
+
+-- Records intents; raises unless all are new. In the order of (tenant, subject, idem), so that two writes do not deadlock.
+CREATE OR REPLACE FUNCTION karwan.record_intents(
+    p_tenant uuid[], p_subject integer[], p_idem text[], p_hash uuid[], p_event uuid[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    fresh bigint;
+BEGIN
+    INSERT INTO karwan.intent (tenant_id, subject, idem, payload_hash, event_id)
+    SELECT i.tenant, i.subject, i.idem, i.hash, i.event
+    FROM unnest(p_tenant, p_subject, p_idem, p_hash, p_event) AS i(tenant, subject, idem, hash, event)
+    ORDER BY i.tenant, i.subject, i.idem COLLATE "C"
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS fresh = ROW_COUNT;
+    IF fresh < cardinality(p_idem) THEN
+        PERFORM karwan.refuse_intents(p_tenant, p_subject, p_idem, p_hash, p_event);
+    END IF;
+END $$;
+
+-- A lane's writes are made only under the epoch with which it was taken: the lock first, then the check in a statement of
+-- its own, so that a take-over is either before both or after the commit.
+CREATE OR REPLACE FUNCTION karwan.check_lane(p_consumer text, p_lane integer, p_epoch bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtext('karwan.lane.' || p_consumer), p_lane);
+    PERFORM FROM karwan.lane WHERE consumer = p_consumer AND lane = p_lane AND epoch = p_epoch;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'lane lost' USING ERRCODE = 'KW008', DETAIL = p_consumer || ' ' || p_lane;
+    END IF;
+END $$;
+
+-- Claims events for a consumer, by seq; raises if one was claimed before, or was said to be parked and is not.
+CREATE OR REPLACE FUNCTION karwan.claim(
+    p_consumer text, p_tenant uuid[], p_event uuid[], p_seq bigint[], p_parked boolean[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    done  bigint;
+    given bigint := cardinality(array_positions(p_parked, true));
+BEGIN
+    IF given > 0 THEN
+        DELETE FROM karwan.parked
+        WHERE consumer = p_consumer
+          AND event_id = ANY (SELECT c.event FROM unnest(p_event, p_parked) AS c(event, parked) WHERE c.parked);
+        GET DIAGNOSTICS done = ROW_COUNT;
+        IF done < given THEN
+            RAISE EXCEPTION 'not parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
+        END IF;
+    END IF;
+    INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq)
+    SELECT p_consumer, c.event, c.tenant, c.seq
+    FROM unnest(p_tenant, p_event, p_seq) AS c(tenant, event, seq)
+    ORDER BY c.seq
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS done = ROW_COUNT;
+    IF done < cardinality(p_event) THEN
+        RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = (
+            SELECT c.event FROM unnest(p_event, p_seq) AS c(event, seq)
+            WHERE (SELECT i.seq FROM karwan.inbox i WHERE i.consumer = p_consumer AND i.event_id = c.event
+                   AND i.xmin <> pg_current_xact_id()::xid) IS NOT NULL
+            ORDER BY c.seq LIMIT 1);
+    END IF;
+END $$;
+
+-- Writes everything that a unit, or a batch of them, collected; raises where a rule is broken, and nothing stays.
+-- Lock order: the lane; keys by number; unit ids; claims by seq; documents by (kind, tenant, id); deadlines and effects;
+-- intents by (tenant, subject, idem); facts last, in emission order.
+CREATE OR REPLACE FUNCTION karwan.flush(
+    p_tenants uuid[],
+    p_consumer text, p_lane integer, p_epoch bigint,
+    p_claim_tenant uuid[], p_claim_event uuid[], p_claim_seq bigint[], p_claim_parked boolean[],
+    p_locks bigint[],
+    p_unit_tenant uuid[], p_unit uuid[],
+    p_doc_kind text[], p_doc_tenant uuid[], p_doc_id text[], p_doc_version bigint[], p_doc_blind boolean[],
+    p_doc_action smallint[], p_doc_shape integer[], p_doc_body text[], p_doc_width integer, p_doc_fields text[],
+    p_due_tenant uuid[], p_due_kind text[], p_due_id text[], p_due timestamptz[], p_due_body text[],
+    p_effect_tenant uuid[], p_effect uuid[], p_effect_kind text[], p_effect_key text[], p_effect_slot smallint[],
+    p_effect_body text[],
+    p_tenant uuid[], p_subject integer[], p_key text[], p_slot smallint[], p_event uuid[], p_idem text[], p_hash uuid[],
+    p_envelope text[]
+) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    lock bigint;
+    done bigint;
+BEGIN
+    PERFORM set_config('app.tenants', p_tenants::text, true);
+    IF p_consumer IS NOT NULL THEN
+        PERFORM karwan.check_lane(p_consumer, p_lane, p_epoch);
+    END IF;
+    FOREACH lock IN ARRAY p_locks LOOP
+        PERFORM pg_advisory_xact_lock(lock);
+    END LOOP;
+    IF cardinality(p_unit) > 0 THEN
+        INSERT INTO karwan.unit (tenant_id, id)
+        SELECT u.tenant, u.id FROM unnest(p_unit_tenant, p_unit) AS u(tenant, id) ORDER BY u.tenant, u.id
+        ON CONFLICT DO NOTHING;
+        GET DIAGNOSTICS done = ROW_COUNT;
+        IF done < cardinality(p_unit) THEN
+            RAISE EXCEPTION 'repeated' USING ERRCODE = 'KW002';
+        END IF;
+    END IF;
+    IF cardinality(p_claim_event) > 0 THEN
+        PERFORM karwan.claim(p_consumer, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_parked);
+    END IF;
+    IF cardinality(p_doc_id) > 0 THEN
+        PERFORM karwan.write_documents(p_doc_kind, p_doc_tenant, p_doc_id, p_doc_version, p_doc_blind, p_doc_action,
+                                       p_doc_shape, p_doc_body, p_doc_width, p_doc_fields);
+    END IF;
+    IF cardinality(p_due_id) > 0 THEN
+        DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
+        WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
+        INSERT INTO karwan.deadline (tenant_id, kind, id, due, body)
+        SELECT n.tenant, n.kind, n.id, n.due, n.body
+        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due, p_due_body) AS n(tenant, kind, id, due, body)
+        WHERE n.due IS NOT NULL ORDER BY n.tenant, n.kind COLLATE "C", n.id COLLATE "C"
+        ON CONFLICT (tenant_id, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body;
+    END IF;
+    IF cardinality(p_effect) > 0 THEN
+        INSERT INTO karwan.effect (id, tenant_id, kind, key, slot, body)
+        SELECT e.id, e.tenant, e.kind, e.key, e.slot, e.body
+        FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body)
+            AS e(id, tenant, kind, key, slot, body)
+        ORDER BY e.id
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF cardinality(p_event) = 0 THEN
+        RETURN karwan.highest();
+    END IF;
+    PERFORM karwan.record_intents(p_tenant, p_subject, p_idem, p_hash, p_event);
+    INSERT INTO karwan.log (tenant_id, subject, key, slot, event_id, envelope)
+    SELECT f.tenant, f.subject, f.key, f.slot, f.event, f.envelope
+    FROM unnest(p_tenant, p_subject, p_key, p_slot, p_event, p_envelope) WITH ORDINALITY
+        AS f(tenant, subject, key, slot, event, envelope, ord)
+    ORDER BY f.ord;
+    RETURN currval('karwan.log_seq');
+END $$;
+
+-- The highest visible number of the log, or its floor. Newest stretch first: the others are full of smaller numbers.
+CREATE OR REPLACE FUNCTION karwan.highest() RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    stretch record;
+    top     bigint;
+BEGIN
+    FOR stretch IN SELECT lower, upper FROM karwan.partition ORDER BY lower DESC LOOP
+        SELECT max(seq) INTO top FROM karwan.log WHERE seq >= stretch.lower AND seq < stretch.upper;
+        IF top IS NOT NULL THEN
+            RETURN top;
+        END IF;
+    END LOOP;
+    RETURN (SELECT floor FROM karwan.meta);
+END $$;
+
+-- Whether a unit with this id was committed: how a lost answer is looked up.
+CREATE OR REPLACE FUNCTION karwan.unit_committed(p_tenant uuid, p_unit uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM set_config('app.tenants', ARRAY[p_tenant]::text, true);
+    RETURN EXISTS (SELECT FROM karwan.unit WHERE tenant_id = p_tenant AND id = p_unit);
+END $$;
+
+-- Writes a document that the start-up probe looks for, and answers its tenant. The caller rolls back.
+CREATE OR REPLACE FUNCTION karwan.canary() RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tenant uuid := gen_random_uuid();
+BEGIN
+    PERFORM set_config('app.tenants', ARRAY[tenant]::text, true);
+    INSERT INTO karwan.doc_guard (tenant_id, id, version, shape) VALUES (tenant, 'karwan.canary', 0, 1);
+    RETURN tenant;
+END $$;

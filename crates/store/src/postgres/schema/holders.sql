@@ -1,0 +1,12 @@
+-- Who holds the lock that an append takes, longest first. A prepared transaction has no process, only a name.
+SELECT CASE WHEN l.pid IS NULL THEN 'prepared transaction ' || coalesce(p.gid, l.virtualtransaction)
+            ELSE 'process ' || l.pid || coalesce(', login ' || a.usename, '') || coalesce(', ' || nullif(a.application_name, ''), '') END,
+       CASE WHEN l.pid IS NULL THEN 'prepared, neither committed nor rolled back'
+            ELSE coalesce(a.state, 'unknown state') || coalesce(': ' || left(nullif(a.query, ''), 100), '') END,
+       greatest(0, (extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000)::bigint)
+FROM pg_locks l
+LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction
+WHERE l.locktype = 'relation' AND l.relation = 'karwan.log'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+ORDER BY 3 DESC NULLS LAST

@@ -1,0 +1,205 @@
+-- The store's tables. Applied once, as the owner; later schemas only add.
+
+CREATE TABLE karwan.meta (
+    only_row    boolean PRIMARY KEY DEFAULT true CONSTRAINT one_row CHECK (only_row),
+    schema      bigint  NOT NULL,
+    admits_from bigint  NOT NULL,
+    floor       bigint  NOT NULL DEFAULT 0
+);
+
+-- A life of the store: positions of another life mean other events.
+CREATE TABLE karwan.incarnation (
+    number            bigint      PRIMARY KEY,
+    system_identifier text        NOT NULL,
+    timeline          bigint      NOT NULL,
+    started_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    suspended         boolean     NOT NULL
+);
+
+-- The catalogue, as far as the database must know it.
+CREATE TABLE karwan.subject (
+    id           integer PRIMARY KEY,
+    name         text    NOT NULL UNIQUE,
+    aliases      text[]  NOT NULL,
+    producers    text[]  NOT NULL,
+    tenancy      text    NOT NULL,
+    retention    text    NOT NULL,
+    ai           text    NOT NULL,
+    local_only   boolean NOT NULL,
+    -- The document kind that orders its facts.
+    carrier      text,
+    -- The tenant's name in payloads: `uuid`, `ulid` or the prefix of a ULID.
+    tenant_forms text[]  NOT NULL
+);
+
+-- The envelope around a payload that comes by karwan.append: pieces of text, and at every second place the name of what is
+-- put in. One for each kind of actor, with and without an event that led to it.
+CREATE TABLE karwan.template (
+    subject integer NOT NULL REFERENCES karwan.subject,
+    actor   text    NOT NULL,
+    caused  boolean NOT NULL,
+    pieces  text[]  NOT NULL,
+    PRIMARY KEY (subject, actor, caused)
+);
+
+-- Which service a login speaks for, in karwan.append.
+CREATE TABLE karwan.login (
+    login   name PRIMARY KEY,
+    service text NOT NULL
+);
+
+-- Document kinds, and how far the backfill of a new field has come.
+CREATE TABLE karwan.kind (
+    name    text    PRIMARY KEY,
+    shape   integer NOT NULL,
+    carries text
+);
+CREATE TABLE karwan.field (
+    kind        text    NOT NULL REFERENCES karwan.kind,
+    name        text    NOT NULL,
+    of          text    NOT NULL,
+    filled      boolean NOT NULL,
+    -- Everything up to this document has the field.
+    at_tenant   uuid,
+    at_id       text,
+    PRIMARY KEY (kind, name)
+);
+
+-- The lists of fields that programs of this store declare; each has a put of its own.
+CREATE TABLE karwan.signature (
+    kind   text   NOT NULL REFERENCES karwan.kind,
+    token  text   PRIMARY KEY,
+    fields text[] NOT NULL
+);
+
+CREATE SEQUENCE karwan.log_seq AS bigint CACHE 1;
+CREATE TABLE karwan.log (
+    seq       bigint      NOT NULL DEFAULT nextval('karwan.log_seq'),
+    tenant_id uuid        NOT NULL,
+    subject   integer     NOT NULL,
+    key       text        NOT NULL,
+    slot      smallint    NOT NULL,
+    event_id  uuid        NOT NULL,
+    at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    envelope  text        NOT NULL,
+    PRIMARY KEY (seq)
+) PARTITION BY RANGE (seq);
+-- For reading one tenant, and for the sweep over tenants.
+CREATE INDEX log_tenant ON karwan.log (tenant_id, seq);
+-- The stretches of the log, in order.
+CREATE TABLE karwan.partition (
+    leaf  text   PRIMARY KEY,
+    lower bigint NOT NULL UNIQUE,
+    upper bigint NOT NULL
+);
+
+-- Business intents: the same one twice is recognised for at least 30 days.
+CREATE TABLE karwan.intent (
+    tenant_id    uuid        NOT NULL,
+    subject      integer     NOT NULL,
+    idem         text        COLLATE "C" NOT NULL,
+    payload_hash uuid        NOT NULL,
+    event_id     uuid        NOT NULL,
+    at           timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, subject, idem)
+);
+-- For pruning.
+CREATE INDEX intent_at ON karwan.intent USING brin (at);
+
+-- Ids of units from outside: each commits once.
+CREATE TABLE karwan.unit (
+    tenant_id uuid        NOT NULL,
+    id        uuid        NOT NULL,
+    at        timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, id)
+);
+-- For pruning.
+CREATE INDEX unit_at ON karwan.unit USING brin (at);
+
+CREATE TABLE karwan.inbox (
+    consumer  text        COLLATE "C" NOT NULL,
+    event_id  uuid        NOT NULL,
+    tenant_id uuid        NOT NULL,
+    seq       bigint      NOT NULL,
+    at        timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (consumer, event_id)
+);
+-- For pruning.
+CREATE INDEX inbox_at ON karwan.inbox USING brin (at);
+
+CREATE TABLE karwan.deadline (
+    tenant_id uuid        NOT NULL,
+    kind      text        COLLATE "C" NOT NULL,
+    id        text        COLLATE "C" NOT NULL,
+    due       timestamptz NOT NULL,
+    body      text        NOT NULL,
+    PRIMARY KEY (tenant_id, kind, id)
+);
+-- For what has become due.
+CREATE INDEX deadline_due ON karwan.deadline (due);
+
+CREATE TABLE karwan.effect (
+    id        uuid        PRIMARY KEY,
+    tenant_id uuid        NOT NULL,
+    kind      text        COLLATE "C" NOT NULL,
+    key       text        NOT NULL,
+    slot      smallint    NOT NULL,
+    body      text        NOT NULL,
+    state     text        NOT NULL DEFAULT 'waiting'
+              CONSTRAINT known_state CHECK (state IN ('waiting', 'answered', 'done', 'dead')),
+    attempts  integer     NOT NULL DEFAULT 0,
+    due       timestamptz NOT NULL DEFAULT now(),
+    answer    text,
+    at        timestamptz NOT NULL DEFAULT now()
+);
+-- For the calls that are to be made, in order per key.
+CREATE INDEX effect_waiting ON karwan.effect (kind, due) WHERE state IN ('waiting', 'answered');
+
+CREATE TABLE karwan.node (
+    name  text        PRIMARY KEY,
+    until timestamptz NOT NULL
+);
+CREATE TABLE karwan.lane (
+    consumer text        COLLATE "C" NOT NULL,
+    lane     smallint    NOT NULL,
+    position bigint      NOT NULL DEFAULT 0,
+    epoch    bigint      NOT NULL DEFAULT 0,
+    holder   text,
+    until    timestamptz,
+    PRIMARY KEY (consumer, lane),
+    CONSTRAINT held_iff_leased CHECK ((holder IS NULL) = (until IS NULL))
+);
+
+CREATE TABLE karwan.parked (
+    consumer  text        COLLATE "C" NOT NULL,
+    event_id  uuid        NOT NULL,
+    lane      smallint    NOT NULL,
+    seq       bigint      NOT NULL,
+    tenant_id uuid        NOT NULL,
+    subject   integer     NOT NULL,
+    key       text        NOT NULL,
+    due       timestamptz,
+    attempts  integer     NOT NULL,
+    error     text        NOT NULL,
+    envelope  text        NOT NULL,
+    at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (consumer, event_id)
+);
+-- For a lane that is taken over, in order.
+CREATE INDEX parked_lane ON karwan.parked (consumer, lane, seq);
+
+CREATE TABLE karwan.dead (
+    consumer  text        COLLATE "C" NOT NULL,
+    event_id  uuid        NOT NULL,
+    seq       bigint      NOT NULL,
+    tenant_id uuid        NOT NULL,
+    subject   integer     NOT NULL,
+    key       text        NOT NULL,
+    attempts  integer     NOT NULL,
+    error     text        NOT NULL,
+    envelope  text        NOT NULL,
+    at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (consumer, event_id)
+);
+-- For listing.
+CREATE INDEX dead_seq ON karwan.dead (consumer, seq);
