@@ -25,6 +25,7 @@ mod process;
 mod reach;
 mod server;
 mod template;
+mod tls;
 mod watchdog;
 
 use std::sync::LazyLock;

@@ -16,6 +16,7 @@ use super::options::{Options, configuration};
 use super::process;
 use super::reach::reachable;
 use super::template::{Maker, SUPERUSER, without_postgres_variables};
+use super::tls::{self, Certificate};
 use super::watchdog::Watchdog;
 use crate::Need;
 
@@ -41,6 +42,7 @@ pub struct Server {
     directory: PathBuf,
     data: PathBuf,
     port: u16,
+    tls: Option<Certificate>,
     running: Mutex<Running>,
 }
 
@@ -66,30 +68,39 @@ impl Server {
 
     /// As [`Server::start`], of these programs.
     pub fn start_of(programs: Programs, options: Options) -> Need<Self> {
+        match Self::prepared(programs, &options) {
+            Ok(mut server) => match server.start_on_free_port(&options) {
+                Ok(()) => Need::Met(server),
+                Err(_) if options.tls && server.log().contains(tls::NOT_SUPPORTED) => {
+                    Need::Missing(format!("TLS is not built into {}", server.programs.directory.display()))
+                }
+                Err(error) => panic!("{error}\n{}", server.log()),
+            },
+            Err(reason) => Need::Missing(reason),
+        }
+    }
+
+    /// A server that was never started; the error says what the machine lacks.
+    fn prepared(programs: Programs, options: &Options) -> Result<Self, String> {
         let directory = throw_away_directory().expect("the temporary directory can be written");
         let data = options.data_directory.clone().unwrap_or_else(|| directory.join("data"));
         assert!(is_free(&data), "{} is not empty", data.display());
         let watchdog = Watchdog::over(&[&directory, &data]).expect("a shell can be started");
-        let account = match Account::choose(&directory) {
-            Ok(account) => account,
-            Err(reason) => return Need::Missing(reason),
-        };
+        let account = Account::choose(&directory)?;
         account.own(&directory).expect("it is ours");
         let bin = reachable(&programs, account, &directory).expect("the programs can be read");
         let maker = Maker { bin: &bin, build: &programs.build(), account };
         let made = if options.own_cluster { maker.init_into(&data) } else { maker.copy_into(&data) };
         made.unwrap_or_else(|error| panic!("no cluster in {}: {error}", data.display()));
+        let tls = if options.tls { Some(tls::certificate(&directory, account)?) } else { None };
         let running = Mutex::new(Running { server: None, watchdog });
-        let mut server = Self { programs, bin, account, directory, data, port: 0, running };
-        server.start_on_free_port(&options).unwrap_or_else(|error| panic!("{error}\n{}", server.log()));
-        Need::Met(server)
+        Ok(Self { programs, bin, account, directory, data, port: 0, tls, running })
     }
 
     fn start_on_free_port(&mut self, options: &Options) -> io::Result<()> {
         for _ in 0..PORTS_TRIED_MAX {
             self.port = free_port().ok_or_else(|| io::Error::other("no free port"))?;
-            let configuration = configuration(options, self.port, &self.directory);
-            fs::write(self.data.join("postgresql.conf"), configuration)?;
+            self.configure(options)?;
             let lost = match self.launch(&mut self.lock()) {
                 Ok(()) => return Ok(()),
                 Err(error) if self.log().contains("could not create any TCP/IP sockets") => error,
@@ -98,6 +109,17 @@ impl Server {
             fs::write(self.log_file(), format!("port {} was taken: {lost}\n", self.port))?;
         }
         Err(io::Error::other("every port that was tried was taken"))
+    }
+
+    fn configure(&self, options: &Options) -> io::Result<()> {
+        let (port, sockets) = (self.port.to_string(), self.directory.to_string_lossy());
+        let mut own = vec![("port", port.as_str()), ("unix_socket_directories", &sockets)];
+        let files = self.tls.as_ref().map(|tls| (tls.certificate.to_string_lossy(), tls.key.to_string_lossy()));
+        if let Some((certificate, key)) = &files {
+            own.extend([("ssl", "on"), ("ssl_cert_file", certificate), ("ssl_key_file", key)]);
+            fs::write(self.data.join("pg_hba.conf"), tls::ACCESS)?;
+        }
+        fs::write(self.data.join("postgresql.conf"), configuration(options, &own))
     }
 
     /// Starts the process and returns when it takes connections.
@@ -210,6 +232,11 @@ impl Server {
     /// Major and minor version.
     pub fn version(&self) -> (u32, u32) {
         self.programs.version
+    }
+
+    /// The certificate that a client has to trust, of a server with TLS. It is made out to `localhost` and 127.0.0.1.
+    pub fn authority(&self) -> Option<&Path> {
+        self.tls.as_ref().map(|tls| tls.authority.as_path())
     }
 
     /// What the server wrote into its log so far.
