@@ -14,7 +14,7 @@ use super::find::cache_directory;
 pub(super) const SUPERUSER: &str = "postgres";
 
 /// Changes whenever a template of an older testkit would be of no use.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What makes a cluster.
 #[derive(Debug, Clone, Copy)]
@@ -33,13 +33,14 @@ impl Maker<'_> {
         replicate(&self.template()?, data, self.account, copied)
     }
 
-    /// Fills the data directory, which is empty or does not exist, with a cluster like no other.
+    /// Fills the data directory, which is empty or does not exist, with a cluster like no other. Its first WAL segment is
+    /// 1 MB instead of 16, which would be a third of what is copied.
     pub(super) fn init_into(self, data: &Path) -> io::Result<()> {
         fs::create_dir_all(data)?;
         self.account.own(data)?;
         let mut initdb = self.account.command(&self.bin.join("initdb"), Path::new("/"));
         without_postgres_variables(&mut initdb);
-        initdb.args(["-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]);
+        initdb.args(["-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C", "--wal-segsize=1"]);
         initdb.args(["--no-sync", "--no-instructions", "-D"]).arg(data).stdin(Stdio::null());
         let output = initdb.output()?;
         if output.status.success() {

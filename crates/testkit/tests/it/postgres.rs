@@ -208,26 +208,27 @@ fn a_server_goes_with_its_test_process_when_that_is_interrupted() {
 fn check_cleaned(end: impl FnOnce(&mut Child)) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_throwaway_postgres"));
     program.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = program.spawn().unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let mut process = program.spawn().expect("it was built");
+    let mut lines = BufReader::new(process.stdout.take().expect("it was asked for")).lines();
     let (Some(Ok(url)), Some(Ok(data))) = (lines.next(), lines.next()) else {
         let mut complaint = String::new();
-        process.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
-        process.wait().unwrap();
+        process.stderr.take().expect("it was asked for").read_to_string(&mut complaint).expect("it prints text");
+        process.wait().expect("it is our child");
         assert!(complaint.starts_with("no server: "), "{complaint}");
         karwan_testkit::skip::record(&complaint);
         return;
     };
     let data = PathBuf::from(data);
-    let port: u16 = url.rsplit_once(':').unwrap().1.split_once('/').unwrap().0.parse().unwrap();
-    let postmaster = fs::read_to_string(data.join("postmaster.pid")).unwrap();
-    let postmaster = postmaster.lines().next().unwrap().to_owned();
+    let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split_once('/')).map(|(port, _)| port.parse::<u16>());
+    let port = port.expect("a URL has a port").expect("a port is a number");
+    let postmaster = fs::read_to_string(data.join("postmaster.pid")).expect("the server runs");
+    let postmaster = postmaster.lines().next().expect("its number stands first").to_owned();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_ok() && runs(&postmaster));
 
     end(&mut process);
-    process.wait().unwrap();
+    process.wait().expect("it is our child");
 
-    let directory = data.parent().unwrap();
+    let directory = data.parent().expect("it lies in the server's directory");
     let left = || directory.exists() || runs(&postmaster) || TcpStream::connect(("127.0.0.1", port)).is_ok();
     let started = Instant::now();
     while left() {
@@ -238,14 +239,16 @@ fn check_cleaned(end: impl FnOnce(&mut Child)) {
 
 fn runs(pid: &str) -> bool {
     let probe = Command::new("sh").args(["-c", "kill -0 \"$1\" 2>/dev/null", "sh", pid]).status();
-    probe.unwrap().success()
+    probe.expect("a shell starts").success()
 }
 
 /// psql by URL, as any client would connect.
 fn psql_at(server: &Server, url: &str, sql: &str) -> Result<String, String> {
-    let output =
-        Command::new(server.bin("psql")).args(["-X", "-A", "-t", "-q", "-c", sql, "-d", url]).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim().to_owned();
+    let output = Command::new(server.bin("psql"))
+        .args(["-X", "-A", "-t", "-q", "-c", sql, "-d", url])
+        .output()
+        .expect("psql starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("psql prints text").trim().to_owned();
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
@@ -253,5 +256,5 @@ fn psql_at(server: &Server, url: &str, sql: &str) -> Result<String, String> {
 fn psql_session(server: &Server, url: &str) -> Child {
     let mut psql = Command::new(server.bin("psql"));
     psql.args(["-X", "-A", "-t", "-q", "-d", url]);
-    psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("psql starts")
 }
