@@ -11,7 +11,8 @@
 //!
 //! Where the programs come from, first hit wins: `KARWAN_POSTGRES_BIN` (a directory; `cargo xtask test` sets it), the
 //! `PATH`, Debian's place, the cache into which `cargo xtask test` installs. Every server lives in a throw-away
-//! directory, on a free port, as another user when the tests run as root. It ends with its test process, however that
+//! directory (in memory where there is enough, unless `TMPDIR` is set), on a free port, as another user when the tests
+//! run as root. It ends with its test process, however that
 //! ends: a watchdog process sees the end of a pipe, stops the server and removes the directory.
 //!
 //! Not here: installing Postgres (`xtask`), and a client library: `psql` does what the testkit itself asks a server.

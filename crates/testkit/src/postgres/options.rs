@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use super::files::Medium;
+
 /// How a private server differs from the shared one.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Settings, as in `postgresql.conf`; they win over those of the testkit.
+    /// Settings, as in `postgresql.conf`; they win over those of the testkit. A server with `fsync` other than `off` lies
+    /// on a disk; others lie in memory where there is enough.
     pub settings: Vec<(String, String)>,
     /// Where the data lies, for instance on a small file system: a directory that is empty or does not exist. It is
     /// removed with the server.
@@ -26,6 +29,12 @@ impl Options {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
     }
+
+    /// A server that is to wait for its disk needs one.
+    pub(super) fn medium(&self) -> Medium {
+        let fsync = self.settings.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case("fsync"));
+        if fsync.is_some_and(|(_, value)| value != "off") { Medium::Disk } else { Medium::Any }
+    }
 }
 
 /// A crash of the machine is no part of the tests, so nothing waits for the disk. Dynamic shared memory lies in files of
@@ -37,6 +46,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("max_prepared_transactions", "50"),
     ("jit", "off"),
     ("shared_buffers", "128MB"),
+    ("min_wal_size", "16MB"),
+    ("max_wal_size", "256MB"),
     ("track_commit_timestamp", "off"),
     ("dynamic_shared_memory_type", "mmap"),
     ("timezone", "UTC"),
@@ -58,7 +69,14 @@ pub(super) fn configuration(options: &Options, own: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, configuration};
+    use super::{Medium, Options, configuration};
+
+    #[test]
+    fn a_server_that_waits_for_its_disk_has_one() {
+        assert_eq!(Options::default().setting("fsync", "on").medium(), Medium::Disk);
+        assert_eq!(Options::default().setting("fsync", "off").medium(), Medium::Any);
+        assert_eq!(Options::default().medium(), Medium::Any);
+    }
 
     #[test]
     fn what_a_test_asks_for_stands_last_and_quoted() {

@@ -82,7 +82,7 @@ impl Server {
 
     /// A server that was never started; the error says what the machine lacks.
     fn prepared(programs: Programs, options: &Options) -> Result<Self, String> {
-        let directory = throw_away_directory().expect("the temporary directory can be written");
+        let directory = throw_away_directory(options.medium()).expect("the temporary directory can be written");
         let data = options.data_directory.clone().unwrap_or_else(|| directory.join("data"));
         assert!(is_free(&data), "{} is not empty", data.display());
         let watchdog = Watchdog::over(&[&directory, &data]).expect("a shell can be started");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::account::Account;
-use super::files::{copied, replicate, throw_away_directory};
+use super::files::{Medium, copied, replicate, throw_away_directory};
 use super::find::cache_directory;
 
 /// The user that `initdb` makes.
@@ -63,7 +63,7 @@ impl Maker<'_> {
             return Ok(place);
         }
         // The user that runs initdb may not be able to write into the cache, which lies in our home.
-        let scratch = Scratch(throw_away_directory()?);
+        let scratch = Scratch(throw_away_directory(Medium::Any)?);
         self.account.own(&scratch.0)?;
         let data = scratch.0.join("data");
         self.init_into(&data)?;
