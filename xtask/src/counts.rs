@@ -35,6 +35,13 @@ impl Counts {
         }
     }
 
+    /// Adds those of another run.
+    pub fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
     /// Takes skipped tests out of the passed ones: a harness counts a test that returned early as passed.
     pub fn set_skipped(&mut self, skipped: u64) {
         self.skipped = skipped;

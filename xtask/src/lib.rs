@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool: printing is its work")]
 
+pub mod cache;
 pub mod check;
 pub mod command;
 pub mod counts;
@@ -17,6 +18,7 @@ pub mod ledger;
 pub mod licences;
 pub mod lint;
 pub mod markdown;
+pub mod postgres_tool;
 pub mod project;
 pub mod python_tool;
 pub mod requirements;

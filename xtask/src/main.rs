@@ -16,6 +16,7 @@ Usage: cargo xtask VERB
   emit                      writes catalog/ anew from the event types
   requirements              counts of docs/requirements.md; fails when the page is not true
   slow proptest --cases N   the tests with N cases for each property
+  slow postgres             the tests that start Postgres, with version 15 or 16 and with version 18
   help                      this text
 
 Environment:
@@ -23,6 +24,7 @@ Environment:
   KARWAN_OVERRIDE_TICKET    incident ticket that lets the schema gate pass a breaking change
   KARWAN_CACHE              where tools are installed (default: $XDG_CACHE_HOME/karwan, else ~/.cache/karwan)
   KARWAN_PYTHON             interpreter to prefer
+  KARWAN_POSTGRES_BIN       directory with the programs of the Postgres that `test` uses (default: found or installed)
 ";
 
 /// `EX_USAGE` of sysexits: the command was used wrongly.

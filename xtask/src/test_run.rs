@@ -7,18 +7,60 @@ use anyhow::{Context, Result, bail};
 
 use crate::command;
 use crate::counts::{Counts, Runner, skipped_tests};
+use crate::postgres_tool::{self, Postgres};
 use crate::project::Project;
 use crate::python_tool::{self, Python};
 use crate::steps::timed;
 
+/// What the tests need and a machine may lack.
+pub struct Tools {
+    /// Judges one test.
+    pub python: Python,
+    /// The server of the store.
+    pub postgres: Postgres,
+}
+
+impl Tools {
+    /// Finds or installs both.
+    pub fn find_or_install() -> Result<Self> {
+        timed("test: tools", || {
+            Ok(Self { python: python_tool::find_or_install(), postgres: postgres_tool::find_or_install() })
+        })
+    }
+}
+
+/// Which tests run, and how.
+#[derive(Default)]
+pub struct Selection<'a> {
+    /// Of these packages alone; of all when empty.
+    pub packages: &'a [&'a str],
+    /// Cases for each property, when not the usual number.
+    pub cases: Option<u32>,
+}
+
 /// Runs all tests, each property with `cases` cases when given. The last line of stdout is the count.
 pub fn run(project: &Project, cases: Option<u32>) -> Result<()> {
-    let python = timed("test: tools", || Ok(python_tool::find_or_install()))?;
+    let tools = Tools::find_or_install()?;
+    let counts = count(project, &tools, &Selection { packages: &[], cases })?;
+    conclude(&counts)
+}
+
+/// Prints the count and fails when a test did.
+pub fn conclude(counts: &Counts) -> Result<()> {
+    println!("{counts}");
+    if counts.failed > 0 {
+        bail!("tests failed");
+    }
+    Ok(())
+}
+
+/// Runs the selected tests, says what was skipped and what failed, and counts.
+pub fn count(project: &Project, tools: &Tools, selection: &Selection<'_>) -> Result<Counts> {
     let skips = Skips::new()?;
     let mut counts = Counts::default();
     let mut broken = Vec::new();
-    for (name, runner, mut suite) in suites(project) {
-        equip(&mut suite, &python, &skips, cases);
+    for (name, runner, mut suite) in suites(project, selection.packages) {
+        equip(&mut suite, tools, &skips, selection.cases);
         let before = counts;
         let ended = timed(&format!("test: {name}"), || {
             let status = command::follow(suite, |line| counts.read_line(runner, line))?;
@@ -34,8 +76,11 @@ pub fn run(project: &Project, cases: Option<u32>) -> Result<()> {
     }
     let skipped = skips.read()?;
     counts.set_skipped(skipped.len() as u64);
-    if let Python::Missing(reason) = &python {
+    if let Python::Missing(reason) = &tools.python {
         eprintln!("not available: Python with the CloudEvents SDK: {reason}");
+    }
+    if let Postgres::Missing(reason) = &tools.postgres {
+        eprintln!("not available: Postgres: {reason}");
     }
     for (test, reason) in &skipped {
         eprintln!("skipped: {test}: {reason}");
@@ -43,32 +88,41 @@ pub fn run(project: &Project, cases: Option<u32>) -> Result<()> {
     for reason in &broken {
         eprintln!("failed: {reason}");
     }
-    println!("{counts}");
-    if counts.failed > 0 {
-        bail!("tests failed");
-    }
-    Ok(())
+    Ok(counts)
 }
 
 /// What to run. nextest runs no doctests, so they are a suite of their own beside it.
-fn suites(project: &Project) -> Vec<(&'static str, Runner, Command)> {
+fn suites(project: &Project, packages: &[&str]) -> Vec<(&'static str, Runner, Command)> {
+    let cargo = |args: &[&str]| {
+        let mut command = project.cargo(args);
+        match packages {
+            [] => command.arg("--workspace"),
+            some => command.args(some.iter().flat_map(|package| ["--package", package])),
+        };
+        command
+    };
     let nextest = command::output(project.cargo(&["nextest", "--version"])).is_ok();
-    let doctests =
-        ("doctests", Runner::Libtest, project.cargo(&["test", "--quiet", "--doc", "--workspace", "--no-fail-fast"]));
+    let doctests = ("doctests", Runner::Libtest, cargo(&["test", "--quiet", "--doc", "--no-fail-fast"]));
     if nextest {
-        let args = ["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass", "--status-level=fail"];
-        return vec![("nextest", Runner::Nextest, project.cargo(&args)), doctests];
+        let args = ["nextest", "run", "--no-fail-fast", "--no-tests=pass", "--status-level=fail"];
+        return vec![("nextest", Runner::Nextest, cargo(&args)), doctests];
     }
-    let args = ["test", "--quiet", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"];
-    vec![("cargo test", Runner::Libtest, project.cargo(&args)), doctests]
+    let args = ["test", "--quiet", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"];
+    vec![("cargo test", Runner::Libtest, cargo(&args)), doctests]
 }
 
-fn equip(suite: &mut Command, python: &Python, skips: &Skips, cases: Option<u32>) {
+fn equip(suite: &mut Command, tools: &Tools, skips: &Skips, cases: Option<u32>) {
     suite.env("KARWAN_SKIPS", &skips.file);
-    match python {
+    match &tools.python {
         Python::Found(path) => suite.env("KARWAN_PYTHON", path).env_remove("KARWAN_PYTHON_MISSING"),
         Python::Missing(reason) => suite.env_remove("KARWAN_PYTHON").env("KARWAN_PYTHON_MISSING", reason),
     };
+    for (name, value) in postgres_tool::variables(&tools.postgres) {
+        match value {
+            Some(value) => suite.env(name, value),
+            None => suite.env_remove(name),
+        };
+    }
     if let Some(cases) = cases {
         suite.env("PROPTEST_CASES", cases.to_string());
     }

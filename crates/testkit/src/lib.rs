@@ -11,7 +11,11 @@
 
 pub mod contract;
 pub mod instances;
+mod need;
+pub mod postgres;
 pub mod skip;
 mod tool;
 
+pub use need::Need;
+pub use postgres::postgres;
 pub use tool::{Tool, python};

@@ -6,6 +6,12 @@ fn the_number_of_cases_is_read() {
 }
 
 #[test]
+fn the_suite_over_the_versions_of_postgres_has_no_size() {
+    assert_eq!(parse(&["postgres"]), Ok(Suite::Postgres));
+    assert_eq!(parse(&["postgres", "17"]), Err("slow postgres takes no more words".to_owned()));
+}
+
+#[test]
 fn cases_outside_the_bounds_are_refused() {
     for cases in ["0", "-1", "many", "4000000000"] {
         let refused = format!("--cases takes a number from 1 to 10000000, not `{cases}`");

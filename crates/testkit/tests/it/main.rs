@@ -1,4 +1,5 @@
 //! Tests of the testkit.
 
+mod postgres;
 mod skip;
 mod tool;
