@@ -18,6 +18,9 @@ impl Sqlite {
     pub async fn open(_: &Path, _: &Options, _: &Kinds) -> Result<Self, Error> {
         Err(Error::Closed)
     }
+    pub async fn look(_: &Path) -> Result<Self, Error> {
+        Err(Error::Closed)
+    }
     pub fn incarnation(&self) -> i64 {
         0
     }
