@@ -1,0 +1,4 @@
+//! The store's tests.
+
+mod market;
+mod postgres;
