@@ -11,6 +11,7 @@ const ITEMS: CountRules = CountRules {
     keywords: ["minItems", "maxItems"],
     tightened: Rule::ItemCountTightened,
     widened: Rule::ItemCountWidened,
+    lowered: Rule::ItemMinimumLowered,
 };
 
 impl<'a> Judge<'a> {
@@ -146,15 +147,20 @@ impl<'a> Judge<'a> {
                 return Ok(());
             }
         }
+        let mut relaxed = None;
         for known in &old.contains {
-            let mut kept = false;
+            let (mut kept, mut promised) = (false, false);
             for wanted in &new.contains {
                 kept = kept || self.contains_implies(wanted, known)?;
+                promised = promised || self.contains_as_many(wanted, known)?;
             }
             if !kept {
-                part.find(Rule::ContainsWidened, pointer, format!("{}: `contains` relaxed", named(label)));
-                return Ok(());
+                let rule = if promised { Rule::ContainsWidened } else { Rule::ContainsLowered };
+                relaxed = relaxed.max(Some((rule.severity(), rule)));
             }
+        }
+        if let Some((_, rule)) = relaxed {
+            part.find(rule, pointer, format!("{}: `contains` relaxed", named(label)));
         }
         Ok(())
     }
@@ -162,13 +168,19 @@ impl<'a> Judge<'a> {
     /// Whether every array that satisfies `known` satisfies `wanted`.
     fn contains_implies(&mut self, known: &Contains, wanted: &Contains) -> Result<bool, Error> {
         let (schema, other) = (vec![known.schema], vec![wanted.schema]);
-        let at_least = wanted.count.min == 0
-            || (known.count.min >= wanted.count.min && self.judge(&schema, &other, "")?.summary.replays());
+        let at_least = self.contains_as_many(known, wanted)?;
         let at_most = match (known.count.max, wanted.count.max) {
             (_, None) => true,
             (None, Some(_)) => false,
             (Some(known), Some(wanted)) => known <= wanted && self.judge(&other, &schema, "")?.summary.replays(),
         };
         Ok(at_least && at_most)
+    }
+
+    /// Whether every array that satisfies `known` has at least the matching items that `wanted` asks for.
+    fn contains_as_many(&mut self, known: &Contains, wanted: &Contains) -> Result<bool, Error> {
+        Ok(wanted.count.min == 0
+            || (known.count.min >= wanted.count.min
+                && self.judge(&vec![known.schema], &vec![wanted.schema], "")?.summary.replays()))
     }
 }

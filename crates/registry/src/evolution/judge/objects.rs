@@ -12,6 +12,7 @@ const FIELDS: CountRules = CountRules {
     keywords: ["minProperties", "maxProperties"],
     tightened: Rule::PropertyCountTightened,
     widened: Rule::PropertyCountWidened,
+    lowered: Rule::PropertyMinimumLowered,
 };
 
 impl<'a> Judge<'a> {

@@ -17,11 +17,18 @@ use crate::evolution::spot::{Count, SpotId};
 pub(super) struct CountRules {
     pub(super) keywords: [&'static str; 2],
     pub(super) tightened: Rule,
+    /// The upper end was relaxed.
     pub(super) widened: Rule,
+    /// The lower end was relaxed: of a number of things, some may now be missing.
+    pub(super) lowered: Rule,
 }
 
-const LENGTH: CountRules =
-    CountRules { keywords: ["minLength", "maxLength"], tightened: Rule::LengthTightened, widened: Rule::LengthWidened };
+const LENGTH: CountRules = CountRules {
+    keywords: ["minLength", "maxLength"],
+    tightened: Rule::LengthTightened,
+    widened: Rule::LengthWidened,
+    lowered: Rule::LengthWidened,
+};
 
 impl<'a> Judge<'a> {
     /// Judges enumerated values; answers whether they settle the scalar rules too.
@@ -181,7 +188,7 @@ impl<'a> Judge<'a> {
         let Sides { old, new, label } = sides;
         let [min, max] = rules.keywords;
         if before.min != after.min {
-            let rule = if after.min > before.min { rules.tightened } else { rules.widened };
+            let rule = if after.min > before.min { rules.tightened } else { rules.lowered };
             part.find(rule, self.place_in(old, new, &[min]), arrow(label, min, Some(before.min), Some(after.min)));
         }
         if before.max != after.max {

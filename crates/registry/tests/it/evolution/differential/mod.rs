@@ -138,6 +138,19 @@ fn a_wrong_verdict_is_refuted() {
             Verdict::Additive,
         ),
         (r#"{"type": "integer"}"#, r#"{"type": "number"}"#, Verdict::Additive),
+        // Consume: so many fields, items or matching items, whichever they are.
+        (
+            r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false, "minProperties": 1}"#,
+            r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false}"#,
+            Verdict::Additive,
+        ),
+        (r#"{"type": "array", "minItems": 1}"#, r#"{"type": "array"}"#, Verdict::Additive),
+        (r#"{"type": "array", "contains": {"type": "null"}}"#, r#"{"type": "array"}"#, Verdict::Additive),
+        (
+            r#"{"type": "array", "items": {"type": "boolean"}, "uniqueItems": true}"#,
+            r#"{"type": "array", "items": {"type": "boolean"}}"#,
+            Verdict::Additive,
+        ),
     ];
     for (old, new, verdict) in wrong {
         let (old, new) = (super::parse(old), super::parse(new));
