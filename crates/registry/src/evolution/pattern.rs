@@ -20,6 +20,17 @@ pub(super) fn admits_everything(pattern: &str) -> bool {
     matches!(pattern, "" | ".*" | "^" | "$" | "^.*" | ".*$")
 }
 
+/// The names that a pattern lists, when it is `^name$` or `^(one|other)$` in plain characters.
+pub(super) fn listed_names(pattern: &str) -> Option<Vec<&str>> {
+    let inner = pattern.strip_prefix('^')?.strip_suffix('$')?;
+    let group = |open: &str| inner.strip_prefix(open)?.strip_suffix(')');
+    let plain = |name: &&str| !name.contains(|c: char| "\\^$.|?*+()[]{}".contains(c));
+    match group("(?:").or_else(|| group("(")) {
+        Some(names) => names.split('|').map(|name| Some(name).filter(plain)).collect(),
+        None => Some(inner).filter(plain).map(|name| vec![name]),
+    }
+}
+
 /// Whether `text` matches `pattern` somewhere; `None` when that is not decided.
 pub(super) fn matches(pattern: &str, text: &str) -> Option<bool> {
     if pattern == text_of_exact(pattern)? && !pattern.is_empty() {

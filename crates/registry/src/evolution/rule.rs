@@ -13,6 +13,8 @@ const REVIEW: &str =
     "the gate does not decide this construct: review it by hand and audit past events, or keep it as it was";
 /// The remedy of a promise to consumers that no longer holds.
 const CONSUMERS: &str = "check that no consumer counts on what may now be missing, or keep the old form";
+/// The remedy of what would be breaking, were it not for something undecided beside it.
+pub(super) const REVIEW_BESIDE: &str = "breaking, unless a construct beside it that the gate does not decide says the same as before: review it by hand, or keep the old form";
 const NOTHING: &str = "nothing to do; the content hash changes";
 
 macro_rules! rules {
@@ -145,7 +147,6 @@ rules! {
     DependentSchemasUndecided "dependent-schemas-undecided" Audit Both REVIEW, "`dependentSchemas` differs.";
     UnevaluatedUndecided "unevaluated-undecided" Audit Both REVIEW,
         "`unevaluatedProperties` or `unevaluatedItems`, or what it depends on, differs.";
-    DynamicRefUndecided "dynamic-ref-undecided" Audit Both REVIEW, "A schema with `$dynamicRef` differs.";
 
     DefaultChanged "default-changed" Note Consume
         "check that readers of old events may take the new default for an absent field",

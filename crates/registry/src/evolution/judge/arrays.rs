@@ -25,7 +25,9 @@ impl<'a> Judge<'a> {
         let declared = old.positions().max(new.positions());
         self.judge_further_items(sides, (before, after), declared, part)?;
         // A list whose rest is closed has its length from its positions; those were judged one by one.
-        self.judge_count(&ITEMS, sides, (old.items.and(before), new.items.and(after)), part);
+        let (mut count, mut now) = (old.items.and(before), new.items.and(after));
+        (count.min, now.min) = least_items(old, new);
+        self.judge_count(&ITEMS, sides, (count, now), part);
         if old.unique != new.unique {
             let rule = if new.unique { Rule::UniqueItemsRequired } else { Rule::UniqueItemsLifted };
             let change = format!("{}: uniqueItems {} → {}", named(label), old.unique, new.unique);
@@ -94,7 +96,7 @@ impl<'a> Judge<'a> {
             };
             part.find(rule, self.pointer_of(&is.conj), format!("{}: position added", named(&label)));
         } else {
-            part.child(self.judge(&was.conj, &is.conj, &label)?);
+            self.judge_below(part, &was.conj, &is.conj, &label)?;
         }
         Ok(())
     }
@@ -119,8 +121,8 @@ impl<'a> Judge<'a> {
         // A list with a longest length is closed by its count alone, which is judged as a count.
         let closed = |merged: &Merged<'a>, reach: Count| !reach.admits(next) && merged.items.max != reach.max;
         match (before.admits(next), after.admits(next)) {
-            (true, true) => part.child(self.judge(&was, &is, &format!("{label}[]"))?),
-            (false, true) if self.is_described(&was)? => part.child(self.judge(&was, &is, &format!("{label}[]"))?),
+            (true, true) => self.judge_below(part, &was, &is, &format!("{label}[]"))?,
+            (false, true) if self.is_described(&was)? => self.judge_below(part, &was, &is, &format!("{label}[]"))?,
             (true, false) if closed(new, after) => {
                 let change = format!("{}: further items are refused", named(label));
                 part.find(Rule::ArrayClosed, self.place_in(old, new, &keywords), change);
@@ -182,5 +184,19 @@ impl<'a> Judge<'a> {
         Ok(wanted.count.min == 0
             || (known.count.min >= wanted.count.min
                 && self.judge(&vec![known.schema], &vec![wanted.schema], "")?.summary.replays()))
+    }
+}
+
+/// The lower ends as far as they say more than `contains` does, whose items count anyway.
+fn least_items(old: &Merged<'_>, new: &Merged<'_>) -> (u64, u64) {
+    let floor = |merged: &Merged<'_>| {
+        merged.contains.iter().map(|contains| contains.count.min).chain([merged.items.min]).max().unwrap_or(0)
+    };
+    if new.items.min > floor(old) {
+        (floor(old), new.items.min)
+    } else if old.items.min > floor(new) {
+        (old.items.min, floor(new))
+    } else {
+        (0, 0)
     }
 }

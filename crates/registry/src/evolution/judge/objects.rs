@@ -1,10 +1,12 @@
 //! Objects: the fields beyond the declared ones, their names, their number, and what they ask of each other.
 
+use super::part::Doubt;
 use super::scalars::CountRules;
 use super::{Judge, Part, Sides, named};
 use crate::evolution::document::STRING_SPOT;
 use crate::evolution::error::Error;
 use crate::evolution::merged::Merged;
+use crate::evolution::report::Finding;
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Conj, Count, ObjectLayer};
 
@@ -55,13 +57,15 @@ impl<'a> Judge<'a> {
             (true, true) => {}
             (false, true) => {
                 let change = format!("{}: undeclared fields are refused", named(label));
-                part.find(Rule::ModelClosed, self.place_in(old, new, &keywords), change);
+                // Names that were restricted already may be those that are declared.
+                let doubt = Doubt { replay: !old.names.is_empty(), consume: false };
+                part.find_doubted(doubt, Finding::new(Rule::ModelClosed, self.place_in(old, new, &keywords), change));
             }
             (true, false) => {
                 let change = format!("{}: undeclared fields are allowed", named(label));
                 part.find(Rule::ModelOpened, self.place_in(old, new, &keywords), change);
             }
-            (false, false) => part.child(self.judge(was, is, &format!("{label}{{}}"))?),
+            (false, false) => self.judge_below(part, was, is, &format!("{label}{{}}"))?,
         }
         Ok(())
     }
@@ -81,7 +85,7 @@ impl<'a> Judge<'a> {
         for (pattern, schema) in &after.patterns {
             let place = format!("{label}{{/{pattern}/}}");
             if let Some(known) = before.patterns.get(pattern) {
-                part.child(self.judge(&vec![*known], &vec![*schema], &place)?);
+                self.judge_below(part, &vec![*known], &vec![*schema], &place)?;
                 continue;
             }
             let mut sources: Vec<Conj> = before.patterns.values().map(|schema| vec![*schema]).collect();
@@ -114,7 +118,7 @@ impl<'a> Judge<'a> {
             return Ok(());
         }
         let of_text = |names: &Conj| names.iter().copied().chain([STRING_SPOT]).collect::<Conj>();
-        part.child(self.judge(&of_text(&old.names), &of_text(&new.names), &format!("{label}{{name}}"))?);
+        self.judge_below(part, &of_text(&old.names), &of_text(&new.names), &format!("{label}{{name}}"))?;
         Ok(())
     }
 
@@ -141,17 +145,27 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The field counts as far as they say more than `required` does: required fields count anyway, and are judged by name.
+/// The field counts as far as they say more than the names do: required fields count anyway and are judged by name, as
+/// are those that a closed model has room for.
 fn field_counts(old: &Merged<'_>, new: &Merged<'_>) -> (Count, Count) {
     let floor = |merged: &Merged<'_>| merged.fields.min.max(merged.required.len() as u64);
-    let (before, after) = if new.fields.min > floor(old) {
+    let room = |merged: &Merged<'_>| [merged.fields.max, merged.ceiling].into_iter().flatten().min();
+    let below = |max: Option<u64>, room: Option<u64>| max.is_some_and(|max| room.is_none_or(|room| max < room));
+    let (least, still_least) = if new.fields.min > floor(old) {
         (floor(old), new.fields.min)
     } else if old.fields.min > floor(new) {
         (old.fields.min, floor(new))
     } else {
         (0, 0)
     };
-    (Count { min: before, max: old.fields.max }, Count { min: after, max: new.fields.max })
+    let (most, still_most) = if below(new.fields.max, room(old)) {
+        (room(old), new.fields.max)
+    } else if below(old.fields.max, room(new)) {
+        (old.fields.max, room(new))
+    } else {
+        (None, None)
+    };
+    (Count { min: least, max: most }, Count { min: still_least, max: still_most })
 }
 
 fn verb(rule: Rule) -> &'static str {

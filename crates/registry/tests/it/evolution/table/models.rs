@@ -193,13 +193,13 @@ pub const ROWS: &[Row] = &[
         "names tightened to a list are breaking",
         r#"{"additionalProperties": {"type": "string"}}"#,
         r#"{"additionalProperties": {"type": "string"}, "propertyNames": {"enum": ["de", "ps"]}}"#,
-        "breaking: enum-narrowed",
+        "breaking: model-closed (field-without-default) (optional-field-added)",
     ),
     (
         "names widened are additive",
         r#"{"propertyNames": {"enum": ["de"]}}"#,
         r#"{"propertyNames": {"enum": ["de", "ps"]}}"#,
-        "additive: (enum-widened)",
+        "additive: (model-opened)",
     ),
     ("a name's type is text anyway", r#"{"propertyNames": {"type": "string"}}"#, r#"{}"#, "identical"),
     (
