@@ -20,6 +20,13 @@ pub(super) fn admits_everything(pattern: &str) -> bool {
     matches!(pattern, "" | ".*" | "^" | "$" | "^.*" | ".*$")
 }
 
+/// The plain characters that a pattern begins with: a start for texts that may match it.
+pub(super) fn literal_head(pattern: &str) -> &str {
+    let text = pattern.trim_start_matches('^');
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"_-:/".contains(c)).unwrap_or(text.len());
+    &text[..end]
+}
+
 /// The names that a pattern lists, when it is `^name$` or `^(one|other)$` in plain characters.
 pub(super) fn listed_names(pattern: &str) -> Option<Vec<&str>> {
     let inner = pattern.strip_prefix('^')?.strip_suffix('$')?;

@@ -1,9 +1,11 @@
 //! Brings a loaded document's other words for the same thing to one spelling. Every step is exact.
 //!
 //! * `not` of `not`, of a boolean, or of nothing but types;
+//! * `if` that is always true or never;
 //! * a `patternProperties` pattern that matches every name, or that lists names;
 //! * `propertyNames` that lists names;
 //! * `contains` of anything, which counts items;
+//! * `false` under `$ref`, `allOf` or in every branch of a union;
 //! * a constant object or array, which is a closed one of constants.
 //!
 //! Runs after `unevaluated`, whose answers depend on the words as written.
@@ -23,11 +25,15 @@ use super::spot::{ArrayLayer, Count, Keywords, ObjectLayer, SpotId, Values};
 /// Enumerated objects and arrays that are spelled out; longer lists are compared as values.
 const SPELLED_OUT_MAX: usize = 16;
 
+/// Rounds in which `false` travels along references.
+const NOTHING_ROUNDS_MAX: usize = 8;
+
 pub(super) fn settle(arena: &mut Arena<'_>, first: SpotId) {
     let mut next = first;
     // Constants that are spelled out add spots, which have their turn.
     while (next as usize) < arena.spots.len() {
         settle_not(arena, next);
+        settle_conditional(arena, next);
         settle_names(arena, next);
         settle_contains(arena, next);
         settle_values(arena, next);
@@ -36,6 +42,28 @@ pub(super) fn settle(arena: &mut Arena<'_>, first: SpotId) {
             object.layers = object.layers.iter().flat_map(settled_layer).collect();
         }
         next += 1;
+    }
+    settle_nothing(arena, first);
+}
+
+/// Lets `false` be seen from where `$ref`, `allOf` and unions join it. Children come after their parents, so that one
+/// round backwards does for most; what takes more than the bound is left as it is.
+fn settle_nothing(arena: &mut Arena<'_>, first: SpotId) {
+    for _ in 0..NOTHING_ROUNDS_MAX {
+        let mut changed = false;
+        for id in (first as usize..arena.spots.len()).rev() {
+            let keywords = &arena.spots[id].keywords;
+            let nothing = |id: &SpotId| arena.spot(*id).keywords.kinds.is_empty();
+            let refused = keywords.reference.iter().chain(&keywords.all_of).any(nothing)
+                || [&keywords.any_of, &keywords.one_of].iter().any(|all| !all.is_empty() && all.iter().all(nothing));
+            if refused && !keywords.kinds.is_empty() {
+                arena.spots[id].keywords.kinds = Kinds::NONE;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
     }
 }
 
@@ -70,6 +98,21 @@ fn settle_not(arena: &mut Arena<'_>, id: SpotId) {
         keywords.all_of.push(admitted);
         keywords.not = None;
     }
+}
+
+fn settle_conditional(arena: &mut Arena<'_>, id: SpotId) {
+    let Some(conditional) = arena.spot(id).keywords.conditional else { return };
+    let test = &arena.spot(target(arena, conditional.test)).keywords;
+    let follows = if only(test, |_| {}) {
+        conditional.then
+    } else if test.kinds.is_empty() {
+        conditional.otherwise
+    } else {
+        return;
+    };
+    let keywords = &mut arena.spots[id as usize].keywords;
+    keywords.conditional = None;
+    keywords.all_of.extend(follows);
 }
 
 /// Names that are listed close the model over them.

@@ -134,10 +134,7 @@ fn texts(merged: &Merged<'_>) -> Vec<Value> {
     let shortest = usize::try_from(merged.length.min).unwrap_or(usize::MAX).min(1_000);
     let repeated = |text: &str, more: usize| json!(text.repeat(shortest + more));
     let plain = [repeated("a", 0), repeated("q", 1), repeated("7", 2), repeated("Z", 9)];
-    let literal = |pattern: &&str| {
-        let text = pattern.trim_start_matches('^').trim_end_matches('$');
-        json!(text.chars().take_while(|c| c.is_ascii_alphanumeric() || "_-:/".contains(*c)).collect::<String>())
-    };
+    let literal = |pattern: &&str| json!(super::pattern::literal_head(pattern));
     plain.into_iter().chain(merged.patterns.iter().map(literal)).collect()
 }
 

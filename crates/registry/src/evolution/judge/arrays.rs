@@ -4,6 +4,7 @@ use super::scalars::CountRules;
 use super::{Judge, Part, Sides, named};
 use crate::evolution::error::Error;
 use crate::evolution::merged::{Item, Merged};
+use crate::evolution::report::{Direction, Finding};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Conj, Contains, Count};
 
@@ -83,11 +84,10 @@ impl<'a> Judge<'a> {
             part.find(Rule::TuplePositionMadeOptional, self.pointer_of(&is.conj), change);
         }
         if was.listed && !is.listed && self.forms.is_anything(&is.conj)? && !self.forms.is_anything(&was.conj)? {
-            part.find(
-                Rule::TuplePositionRemoved,
-                self.pointer_of(&was.conj),
-                format!("{}: position gone", named(&label)),
-            );
+            let change = format!("{}: position gone", named(&label));
+            let finding = Finding::new(Rule::TuplePositionRemoved, self.pointer_of(&was.conj), change);
+            // Anything is admitted there, so no old event is refused.
+            part.add(Finding { direction: Direction::Consume, ..finding });
         } else if !was.listed && is.listed && self.forms.is_anything(&was.conj)? {
             let rule = if self.forms.is_anything(&is.conj)? {
                 Rule::TuplePositionAdded

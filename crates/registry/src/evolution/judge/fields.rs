@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::part::Doubt;
+use super::part::{Doubt, Summary};
 use super::{Judge, Part, Sides, field_label, named};
 use crate::evolution::error::Error;
 use crate::evolution::limits::PAIRINGS_MAX;
@@ -167,6 +167,7 @@ impl<'a> Judge<'a> {
         if field.was_required && !field.is_required {
             part.find(Rule::FieldMadeOptional, pointer.clone(), format!("{label}: required → optional"));
         }
+        let mut doubt = Doubt::default();
         let (rule, change) = if field.was_forbidden {
             (Rule::OptionalFieldAdded, "optional field added")
         } else if self.forms.is_anything(&field.was.conj)? {
@@ -175,13 +176,19 @@ impl<'a> Judge<'a> {
                 false => (Rule::FieldAddedToOpenModel, "field added where any field was allowed"),
             }
         } else {
-            let judged = self.judge(&field.was.conj, &field.is.conj, &field_label(pair.label, field.name))?;
-            match judged.summary.is_clean() {
+            let Summary { replay, consume, .. } = self.judge(&field.was.conj, &field.is.conj, field.name)?.summary;
+            let undecided = replay.max(consume) < Some(Severity::Breaking);
+            // A direction in which nothing was found is not broken.
+            doubt = Doubt {
+                replay: undecided || replay <= Some(Severity::Note),
+                consume: undecided || consume <= Some(Severity::Note),
+            };
+            match replay.max(consume) <= Some(Severity::Note) {
                 true => (Rule::OptionalFieldAdded, "optional field added"),
                 false => (Rule::FieldNotCoveredByMap, "field added against the schema of undeclared fields"),
             }
         };
-        part.find(rule, pointer.clone(), format!("{label}: {change}"));
+        part.find_doubted(doubt, Finding::new(rule, pointer.clone(), format!("{label}: {change}")));
         if !self.has_default(&field.is.conj)? {
             part.find(Rule::FieldWithoutDefault, pointer, format!("{label}: no default"));
         }

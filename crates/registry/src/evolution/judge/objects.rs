@@ -5,8 +5,10 @@ use super::scalars::CountRules;
 use super::{Judge, Part, Sides, named};
 use crate::evolution::document::STRING_SPOT;
 use crate::evolution::error::Error;
+use crate::evolution::kind::Kinds;
 use crate::evolution::merged::Merged;
-use crate::evolution::report::Finding;
+use crate::evolution::pattern::{literal_head, matches};
+use crate::evolution::report::{Direction, Finding};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Conj, Count, ObjectLayer};
 
@@ -57,8 +59,9 @@ impl<'a> Judge<'a> {
             (true, true) => {}
             (false, true) => {
                 let change = format!("{}: undeclared fields are refused", named(label));
-                // Names that were restricted already may be those that are declared.
-                let doubt = Doubt { replay: !old.names.is_empty(), consume: false };
+                // Names that were restricted already may be those that are declared, and what is undecided may refuse all.
+                let undecided = self.forms.normal(was)?.is_doubtful(Kinds::ALL);
+                let doubt = Doubt { replay: undecided || !old.names.is_empty(), consume: false };
                 part.find_doubted(doubt, Finding::new(Rule::ModelClosed, self.place_in(old, new, &keywords), change));
             }
             (true, false) => {
@@ -101,12 +104,16 @@ impl<'a> Judge<'a> {
         }
         for (pattern, schema) in before.patterns.iter().filter(|(pattern, _)| !after.patterns.contains_key(*pattern)) {
             let place = format!("{label}{{/{pattern}/}}");
-            if !self.equivalent(&vec![*schema], &is)? {
-                part.find(
-                    Rule::PatternFieldsRemoved,
-                    self.pointer_of(&vec![*schema]),
-                    format!("{}: gone", named(&place)),
-                );
+            let replays = self.judge(&vec![*schema], &is, "")?.summary.replays();
+            if !replays || !self.judge(&is, &vec![*schema], "")?.summary.replays() {
+                // All names that match may be declared now.
+                let undecided = !undeclared_match(pattern, sides.new);
+                let doubt = Doubt { replay: undecided, consume: undecided };
+                let change = format!("{}: gone", named(&place));
+                let finding = Finding::new(Rule::PatternFieldsRemoved, self.pointer_of(&vec![*schema]), change);
+                // What admits all that was admitted under these names refuses no old event.
+                let direction = if replays { Direction::Consume } else { finding.direction };
+                part.find_doubted(doubt, Finding { direction, ..finding });
             }
         }
         Ok(())
@@ -143,6 +150,13 @@ impl<'a> Judge<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a name is known that matches the pattern and is not declared.
+fn undeclared_match(pattern: &str, merged: &Merged<'_>) -> bool {
+    let head = literal_head(pattern);
+    let names = ["", "a", "A1", "q7", "zz", "zzz", "0", "000000", "Zz-zz"].map(|tail| format!("{head}{tail}"));
+    names.iter().any(|name| matches(pattern, name) == Some(true) && !merged.field(name).listed)
 }
 
 /// The field counts as far as they say more than the names do: required fields count anyway and are judged by name, as

@@ -126,7 +126,7 @@ impl<'a> Judge<'a> {
         partner: &Merged<'a>,
         others: &Alternatives<'a>,
     ) -> Result<bool, Error> {
-        let mut rivals = false;
+        let mut rivals = self.forms.disjoint(branch, branch)?;
         for other in others.iter().filter(|other| other.spots != partner.spots) {
             rivals = rivals || !self.forms.disjoint(branch, other)?;
         }
@@ -138,6 +138,10 @@ impl<'a> Judge<'a> {
     /// them do together is not decided.
     fn judge_gone(&mut self, union: Union<'_, 'a>, gone: &Merged<'a>, part: &mut Part) -> Result<(), Error> {
         let Union { kind, new, label, .. } = union;
+        // A branch that admits nothing takes nothing with it.
+        if self.forms.disjoint(gone, gone)? {
+            return Ok(());
+        }
         let (mut overlapping, mut least) = (0, Some(Severity::Breaking));
         for after in new {
             let replay = self.judge_merged(kind, gone, after, label)?.summary.replay;
@@ -177,7 +181,9 @@ impl<'a> Judge<'a> {
         let change = format!("{}: a branch was added ({})", named(label), self.branch_name(come)?);
         let pointer = self.branch_pointer(come);
         if kind == Kind::Number && !come.integer && old.iter().all(|before| before.integer) {
-            part.find(Rule::TypeWidened, pointer, format!("{}: type integer → number", named(label)));
+            let change = format!("{}: type integer → number", named(label));
+            let doubt = Doubt { replay: false, consume: !come.opaque.is_empty() };
+            part.find_doubted(doubt, Finding::new(Rule::TypeWidened, pointer, change));
             return Ok(());
         }
         let mut apart = tagged || kind.is_scalar();

@@ -107,6 +107,12 @@ pub const ROWS: &[Row] = &[
         "identical",
     ),
     (
+        "a pattern of a class of names may be those declared",
+        r#"{"patternProperties": {"^[ab]$": {"type": "string"}}, "additionalProperties": false}"#,
+        r#"{"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "additionalProperties": false}"#,
+        "audit: pattern-fields-removed (field-without-default) (optional-field-added)",
+    ),
+    (
         "a closed model is a list of names",
         r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "additionalProperties": false}"#,
         r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "propertyNames": {"enum": ["a", "b"]}}"#,

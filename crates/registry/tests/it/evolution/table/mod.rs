@@ -87,9 +87,12 @@ fn equivalents_are_judged_as_the_table_says() {
     check(equivalents::ROWS);
 }
 
-/// Unions whose branches together are a plain schema: found to be no less than before, but not that it is no more.
-const NOTED_BACKWARDS: [&str; 2] =
-    ["a union by presence of a field is everything", "a union by the sign of a number is the number"];
+/// Rewrites that are found to admit no less than before, but not that they admit no more: safe, with a note.
+const NOTED_BACKWARDS: [&str; 3] = [
+    "a union by presence of a field is everything",
+    "a union by the sign of a number is the number",
+    "a pattern of a class of names may be those declared",
+];
 
 /// What admits the same instances is no change, or at most not decided, whichever of the two is the new one.
 #[test]
