@@ -98,6 +98,12 @@ impl<'a> Judge<'a> {
                 covered &= self.judge(source, &vec![*schema], &place)?.summary.replays();
             }
             let closed = self.forms.is_nothing(&was)?;
+            // A consumer reads these names by the schema of undeclared fields, where there was one.
+            if !closed && !self.forms.is_anything(&was)? {
+                let mut read = Part::default();
+                read.child(self.judge(&was, &vec![*schema], &place)?);
+                self.add_consumed(read, part)?;
+            }
             let rule = if covered { Rule::PatternFieldsAdded } else { Rule::PatternFieldsAddedToOpenModel };
             let what = if closed { "names allowed" } else { "names constrained" };
             part.find(rule, self.pointer_of(&vec![*schema]), format!("{}: {what}", named(&place)));

@@ -207,7 +207,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Adds what old consumers notice; whether old events replay is judged on the branch that they belong to.
-    fn add_consumed(&mut self, read: Part, part: &mut Part) -> Result<(), Error> {
+    pub(super) fn add_consumed(&mut self, read: Part, part: &mut Part) -> Result<(), Error> {
         let findings = read.gathered(&self.outcomes);
         self.forms.spend(findings.len(), None)?;
         for finding in findings.into_iter().filter(|finding| finding.direction.touches(Direction::Consume)) {

@@ -4,6 +4,12 @@ use super::Row;
 
 pub const ROWS: &[Row] = &[
     (
+        "a pattern that widens the type of names in a map is breaking for consumers",
+        r#"{"additionalProperties": {"type": "string"}}"#,
+        r#"{"additionalProperties": {"type": "string"}, "patternProperties": {"^x-": {}}}"#,
+        "breaking: type-widened (pattern-fields-added)",
+    ),
+    (
         "a constrained field added to an open object needs an audit",
         r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
         r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": ""}}}"#,
