@@ -154,7 +154,7 @@ fn settle_contains(arena: &mut Arena<'_>, id: SpotId) {
 /// One layer as several whose patterns neither match every name nor list names.
 fn settled_layer<'a>(layer: &Rc<ObjectLayer<'a>>) -> Vec<Rc<ObjectLayer<'a>>> {
     let plain = |pattern: &&str| !admits_everything(pattern) && listed_names(pattern).is_none();
-    if layer.patterns.keys().all(|pattern| plain(&pattern)) {
+    if layer.patterns.keys().all(plain) {
         return vec![layer.clone()];
     }
     let mut own = ObjectLayer { additional: layer.additional, ..ObjectLayer::default() };
