@@ -48,6 +48,14 @@ fn change(target: &mut Value, dice: &mut Dice) {
         return;
     };
     let keywords: Vec<String> = fields.keys().filter(|keyword| *keyword != "$defs").cloned().collect();
+    // What promises a number of things is rare among the words, and is lifted more often for it.
+    let promises = ["minProperties", "minItems", "contains", "uniqueItems"];
+    if let Some(promise) = promises.iter().find(|promise| fields.contains_key(**promise))
+        && dice.one_in(3)
+    {
+        fields.remove(*promise);
+        return;
+    }
     match dice.below(8) {
         0 if !keywords.is_empty() => {
             fields.remove(dice.pick(&keywords));
