@@ -29,6 +29,9 @@ impl Limits {
     pub const SCHEMA: Self = Self { bytes_max: 16 << 20, depth_max: 127, integer_max: u64::MAX };
 }
 
+/// Characters that are printed of either end of a long pointer.
+const POINTER_END_CHARS: usize = 40;
+
 /// What a document breaks, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
@@ -46,10 +49,21 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)?;
         if !self.pointer.is_empty() {
-            write!(f, ", at {}", self.pointer)?;
+            write!(f, ", at {}", shortened(&self.pointer))?;
         }
         write!(f, ": {} ({})", self.rule, self.rule.id())
     }
+}
+
+/// A pointer as it is printed: the head and the tail of a long one, for what lies between is the document's own.
+pub(crate) fn shortened(pointer: &str) -> String {
+    let length = pointer.chars().count();
+    if length <= 2 * POINTER_END_CHARS {
+        return pointer.to_owned();
+    }
+    let head: String = pointer.chars().take(POINTER_END_CHARS).collect();
+    let tail: String = pointer.chars().skip(length - POINTER_END_CHARS).collect();
+    format!("{head}…{tail}")
 }
 
 /// The rules of strict JSON.
