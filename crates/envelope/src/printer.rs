@@ -37,12 +37,21 @@ impl Printer {
         self
     }
 
-    /// Appends a key: a comma if one is due, the name, and a colon.
-    pub fn key(&mut self, name: &str) -> &mut Self {
+    /// Appends a key of ours, which needs no escapes: a comma if one is due, the name, and a colon.
+    pub fn key(&mut self, name: &'static str) -> &mut Self {
+        self.comma().raw("\"").raw(name).raw("\":")
+    }
+
+    /// The same with a name that somebody else chose.
+    pub fn free_key(&mut self, name: &str) -> &mut Self {
+        self.comma().string(&[name]).raw(":")
+    }
+
+    fn comma(&mut self) -> &mut Self {
         if !self.text.ends_with('{') {
             self.text.push(',');
         }
-        self.string(&[name]).raw(":")
+        self
     }
 
     /// Appends a string that consists of these pieces.

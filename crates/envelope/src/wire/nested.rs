@@ -47,7 +47,7 @@ impl Metadata<'_> {
         printer.key("outboxId").string(&[ulid_text(self.outbox).as_str()]);
         // A key stands once: free-form metadata cannot take the names that mean something.
         for (name, value) in self.extra.iter().filter(|(name, _)| !NAMED.contains(&name.as_str())) {
-            printer.key(name).value(value);
+            printer.free_key(name).value(value);
         }
         printer.raw("}").len() - start
     }
