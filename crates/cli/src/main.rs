@@ -32,15 +32,23 @@ struct Cli {
 #[derive(Subcommand)]
 enum Noun {
     /// The catalogue of events: list, show, emit, check
+    ///
+    /// Example: karwan catalog show melmastoon.payment.intent.captured.v1
     #[command(subcommand)]
     Catalog(catalog::Verb),
     /// JSON Schemas: compare, gate, bundle, hash
+    ///
+    /// Example: karwan schema diff old.json new.json
     #[command(subcommand)]
     Schema(schema::Verb),
     /// Envelopes: validate, convert
+    ///
+    /// Example: karwan envelope validate event.json
     #[command(subcommand)]
     Envelope(envelope::Verb),
     /// Measurements
+    ///
+    /// Example: karwan bench contract
     #[command(subcommand)]
     Bench(bench::Verb),
     Completions(completions::Args),
