@@ -1,7 +1,8 @@
 //! What only Postgres has: roles, row-level security, append from SQL, transactions that commit out of order.
 
 mod append;
-mod first;
+mod faults;
+mod guide;
 mod interleavings;
 mod tenants;
 
