@@ -142,7 +142,10 @@ impl<D: Document> Query<D> {
         }
         let bounds = parts.order.iter().flat_map(|order| [&order.from, &order.until]);
         if bounds.flatten().any(|bound| *bound == FieldValue::Absent) {
-            return Err(Error::Query { kind: D::KIND.name, reason: "a bound that is absent bounds nothing".to_owned() });
+            return Err(Error::Query {
+                kind: D::KIND.name,
+                reason: "a bound that is absent bounds nothing".to_owned(),
+            });
         }
         let orders = parts.after.as_ref().map(|cursor| cursor.value.is_some());
         if orders.is_some_and(|orders| orders != parts.order.is_some()) {

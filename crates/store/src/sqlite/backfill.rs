@@ -59,8 +59,7 @@ fn chunk(connection: &Connection, kind: &KindType) -> Result<usize, Fault> {
     let transaction = connection.unchecked_transaction()?;
     let documents = next(connection, kind)?;
     let columns: Vec<String> = kind.kind.fields.iter().map(|field| format!("{} = ?", column(field.name))).collect();
-    let sql =
-        format!("UPDATE {} SET {} WHERE tenant = ? AND id = ?", table(kind.kind.name), columns.join(", "));
+    let sql = format!("UPDATE {} SET {} WHERE tenant = ? AND id = ?", table(kind.kind.name), columns.join(", "));
     for Stored { tenant, id, shape, body } in &documents {
         let bad = |cause| Error::Body { kind: kind.kind.name, id: id.clone(), cause };
         let fields = (kind.fields)(*shape, body).map_err(bad)?;

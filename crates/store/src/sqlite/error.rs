@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn what_sqlite_says_has_a_code_of_ours() {
-        let said = |code| said(Path::new("shop.db"), rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)).code();
+        let said =
+            |code| said(Path::new("shop.db"), rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)).code();
         assert_eq!(said(ffi::SQLITE_FULL), "store-full");
         assert_eq!(said(ffi::SQLITE_READONLY), "store-read-only");
         assert_eq!(said(ffi::SQLITE_READONLY_DIRECTORY), "store-read-only");

@@ -71,8 +71,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
 
 /// A connection that writes; the file is made where it is missing.
 pub(super) fn writer(path: &Path) -> Result<Connection, Error> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| said(path, error))?;
     let settled = settle(&connection).and_then(|()| {
         connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
@@ -99,12 +98,7 @@ pub(super) fn meta(connection: &Connection) -> rusqlite::Result<Option<Meta>> {
     let sql = "SELECT schema, admits_from, incarnation, suspended FROM meta";
     connection
         .query_row(sql, [], |row| {
-            Ok(Meta {
-                schema: row.get(0)?,
-                admits_from: row.get(1)?,
-                incarnation: row.get(2)?,
-                suspended: row.get(3)?,
-            })
+            Ok(Meta { schema: row.get(0)?, admits_from: row.get(1)?, incarnation: row.get(2)?, suspended: row.get(3)? })
         })
         .optional()
 }

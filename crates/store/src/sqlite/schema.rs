@@ -140,9 +140,8 @@ fn stored_kind(connection: &Connection, kind: &str) -> Result<Option<StoredKind>
     let Some(row) = rows.next()? else { return Ok(None) };
     let shape = row.get(0)?;
     let mut fields = connection.prepare_cached("SELECT name, of, filled FROM field WHERE kind = ?")?;
-    let fields = fields.query_map([kind], |row| {
-        Ok((row.get(0)?, StoredField { of: row.get(1)?, filled: row.get(2)? }))
-    })?;
+    let fields =
+        fields.query_map([kind], |row| Ok((row.get(0)?, StoredField { of: row.get(1)?, filled: row.get(2)? })))?;
     Ok(Some(StoredKind { shape, fields: fields.collect::<rusqlite::Result<_>>()? }))
 }
 

@@ -62,10 +62,7 @@ pub async fn migrate_shop(address: &Address) -> Result<migrate::Migrated, Error>
     migrate_kinds(address, &shop::kinds()).await
 }
 
-pub async fn migrate_kinds(
-    address: &Address,
-    kinds: &[KindType],
-) -> Result<migrate::Migrated, Error> {
+pub async fn migrate_kinds(address: &Address, kinds: &[KindType]) -> Result<migrate::Migrated, Error> {
     migrate(address, &[&shop::catalogue()], kinds, &|_, _, _| {}).await
 }
 

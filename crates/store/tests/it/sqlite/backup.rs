@@ -1,13 +1,14 @@
 //! Copies and what a restored store is.
 
+use std::sync::Mutex;
+
 use karwan_store::backup::{backup, restore, resume};
 use karwan_store::doctor::{Health, doctor};
 use karwan_store::log::Filter;
-use karwan_store::{Address, Error, Options, Store};
-use std::sync::Mutex;
+use karwan_store::{Address, Error, Options, Store, TenantTx};
 
 use crate::fixture::{Fixture, Folder, log, run, sqlite};
-use crate::shop;
+use crate::shop::{self, Order, order};
 
 async fn open(address: &Address) -> Store {
     Store::open(address, Options::new(shop::catalogue(), shop::kinds())).await.expect("it opens")
@@ -16,9 +17,12 @@ async fn open(address: &Address) -> Store {
 #[test]
 fn a_copy_is_taken_while_units_commit_and_is_one_moment_of_them() {
     run(sqlite(), async |fixture: Fixture| {
-        for number in 0..50 {
-            fixture.place(1, &format!("before-{number}")).await;
-        }
+        // Large enough for several steps.
+        let put = fixture.unit(1, async |tx: TenantTx| {
+            (0..60).for_each(|number| tx.put(Order { note: "x".repeat(150_000), ..order(&format!("o-{number}")) }));
+            Ok(())
+        });
+        put.await.expect("orders can be put");
         let folder = Folder::new();
         let out = folder.path().join("copy.db");
         let told = Mutex::new(Vec::new());
@@ -32,11 +36,12 @@ fn a_copy_is_taken_while_units_commit_and_is_one_moment_of_them() {
         let copied = backup(&fixture.address, &out, &progress).await.expect("it can be copied");
         assert!(copied.done[0].contains("copy.db"), "{copied:?}");
         let told = told.into_inner().expect("not poisoned");
+        assert!(told.len() > 1, "{told:?}");
         assert!(matches!(told.last(), Some((_, done, total)) if done == total && *total > 0), "{told:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1, "only the copy is left");
         let copy = rusqlite::Connection::open(&out).expect("it opens");
         let late = "SELECT count(*) FROM subject WHERE name LIKE 'late-%'";
         assert_eq!(copy.query_row(late, [], |row| row.get::<_, i64>(0)).expect("it tells"), 0);
-        assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1, "only the copy is left");
         assert!(matches!(backup(&fixture.address, &out, &|_, _, _| {}).await, Err(Error::TargetExists { .. })));
     });
 }

@@ -15,10 +15,10 @@ fn a_clock_that_jumps_back_an_hour_changes_neither_order_nor_positions() {
         let after = fixture.place(1, "o-2").await.position;
         assert!(after > before);
         let page = fixture.store.relay().page(before, &Filter::default(), 10).await.expect("the log can be read");
-        assert_eq!(page.rows.iter().map(|row| (row.key.as_str(), row.at)).collect::<Vec<_>>(), [(
-            "o-2",
-            START_MS - HOUR_MS
-        )]);
+        assert_eq!(
+            page.rows.iter().map(|row| (row.key.as_str(), row.at)).collect::<Vec<_>>(),
+            [("o-2", START_MS - HOUR_MS)]
+        );
         let events: Vec<_> = fixture.log().await.iter().map(|row| row.event).collect();
         assert!(events.is_sorted(), "ids go on ascending");
     });

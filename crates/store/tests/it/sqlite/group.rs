@@ -61,8 +61,7 @@ fn a_refused_unit_of_a_group_takes_none_of_the_others_with_it() {
 #[test]
 fn waiting_units_commit_in_one_transaction() {
     run(sqlite(), async |fixture: Fixture| {
-        let mut units: Vec<Pending> =
-            (0..40).map(|number| place(&fixture.store, &format!("o-{number}"), 10)).collect();
+        let mut units: Vec<Pending> = (0..40).map(|number| place(&fixture.store, &format!("o-{number}"), 10)).collect();
         let blocker = fixture.raw();
         blocker.execute_batch("BEGIN IMMEDIATE").expect("nobody writes yet");
         for unit in &mut units {

@@ -21,7 +21,8 @@ fn options() -> Options {
 /// Writes until it is killed; says which unit was acknowledged, a line each.
 fn child(path: &str) {
     block_on(async {
-        let store = Store::open(&Address::Sqlite(path.into()), options()).await.expect("the lock died with its process");
+        let store =
+            Store::open(&Address::Sqlite(path.into()), options()).await.expect("the lock died with its process");
         let mut tasks = tokio::task::JoinSet::new();
         for task in 0..8 {
             let store = store.clone();

@@ -1,10 +1,11 @@
 //! Migrations: twice is once, interrupted goes on, and newer is refused.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use karwan_store::kind::{Document, Field, FieldType, FieldValue, Kind, KindType};
 use karwan_store::{Address, Error, Options, Query, Store, TenantTx, migrate};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::fixture::{Folder, block_on, first, migrate_kinds, migrate_shop};
 use crate::shop;
@@ -122,7 +123,8 @@ fn a_store_that_is_newer_than_the_program_is_refused() {
     let raw = rusqlite::Connection::open(path).expect("it opens");
     raw.execute_batch("UPDATE meta SET schema = 9").expect("a shell can do that");
     parcels.migrate::<Plain>().expect("a newer store that admits this program is used");
-    block_on(async { parcels.open::<Plain>().await.map(drop) }).expect("a newer store that admits this program is used");
+    block_on(async { parcels.open::<Plain>().await.map(drop) })
+        .expect("a newer store that admits this program is used");
     raw.execute_batch("UPDATE meta SET admits_from = 9").expect("a shell can do that");
     assert!(matches!(parcels.refused::<Plain>(), Error::Newer { found: 9, known: 1, .. }));
     assert!(matches!(parcels.migrate::<Plain>(), Err(Error::Newer { found: 9, known: 1, .. })));

@@ -106,7 +106,9 @@ async fn a_blind_put_of_an_existing_document_is_refused(fixture: Fixture) {
         tx.put(counter("c", 2));
         Ok(())
     });
-    assert!(matches!(refused.await, Err(Error::Exists { kind, id }) if (kind.as_str(), id.as_str()) == ("counter", "c")));
+    assert!(
+        matches!(refused.await, Err(Error::Exists { kind, id }) if (kind.as_str(), id.as_str()) == ("counter", "c"))
+    );
     assert_eq!(fixture.counter(1, "c").await, Some(1));
 }
 

@@ -67,9 +67,10 @@ async fn an_intent_with_another_payload_is_an_error(fixture: Fixture) {
 async fn old_and_new_intents_in_one_unit_are_an_error(fixture: Fixture) {
     fixture.place(1, "o-1").await;
     change(&fixture, 2, || changed("o-1", 1).into()).await.expect("the unit commits");
-    for mixed in [|| Facts::from(changed("o-1", 1)).and(changed("o-1", 2)), || {
-        Facts::from(changed("o-1", 2)).and(changed("o-1", 1))
-    }] {
+    for mixed in [
+        || Facts::from(changed("o-1", 1)).and(changed("o-1", 2)),
+        || Facts::from(changed("o-1", 2)).and(changed("o-1", 1)),
+    ] {
         let refused = change(&fixture, 3, mixed).await;
         assert!(matches!(&refused, Err(Error::IntentMixed { intent, .. }) if intent == "o-1:changed:1"), "{refused:?}");
     }

@@ -1,9 +1,9 @@
 //! What consumers keep: lanes under an epoch, claims, parked events, dead letters.
 
+use karwan_store::Error;
 use karwan_store::consumer::{Dead, Lane, LaneTaken, Parked};
 use karwan_store::log::LogRow;
 use karwan_store::write_set::{Claim, LaneHold};
-use karwan_store::Error;
 
 use crate::fixture::{Fixture, first};
 use crate::shop::{counter, order, placed};

@@ -1,7 +1,7 @@
 //! The log as its readers see it: in order, without gaps, from a position of this life.
 
-use karwan_store::log::{Filter, Position};
 use karwan_store::consumer::Lane;
+use karwan_store::log::{Filter, Position};
 use karwan_store::write_set::{LaneHold, slot};
 use karwan_store::{Error, TenantTx};
 

@@ -53,9 +53,8 @@ fn ids() -> impl Strategy<Value = String> {
 /// Few values, so that many documents share them.
 fn orders() -> impl Strategy<Value = Order> {
     let status = select(vec!["open", "paid", "sent"]);
-    (status, 0..4_i64, proptest::option::of(0..4_i64), proptest::option::of(any::<bool>())).prop_map(
-        |(status, items, due, express)| Order { status: status.to_owned(), items, due, express, ..order("") },
-    )
+    (status, 0..4_i64, proptest::option::of(0..4_i64), proptest::option::of(any::<bool>()))
+        .prop_map(|(status, items, due, express)| Order { status: status.to_owned(), items, due, express, ..order("") })
 }
 
 fn with_id((id, order): (String, Order)) -> Order {
@@ -66,8 +65,13 @@ fn asks() -> impl Strategy<Value = Ask> {
     let status = proptest::option::of(select(vec!["open", "paid", "none"]));
     let field = proptest::option::of(select(vec!["items", "due", "status", "express"]));
     let bound = || proptest::option::weighted(0.3, 0..4_i64);
-    (status, field, bound(), bound(), 1..5_usize)
-        .prop_map(|(status, order, from, until, limit)| Ask { status, order, from, until, limit })
+    (status, field, bound(), bound(), 1..5_usize).prop_map(|(status, order, from, until, limit)| Ask {
+        status,
+        order,
+        from,
+        until,
+        limit,
+    })
 }
 
 fn cases() -> impl Strategy<Value = Case> {
