@@ -13,7 +13,7 @@ pub(super) enum Fault {
     /// SQLite refused.
     Sql(rusqlite::Error),
     /// A rule of ours refused.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -23,12 +23,12 @@ impl From<rusqlite::Error> for Fault {
 }
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+        Self::Refused(Box::new(refusal))
     }
 }
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Refused(Refusal::Error(error))
+        Self::Refused(Box::new(Refusal::Error(error)))
     }
 }
 
@@ -37,7 +37,7 @@ impl Fault {
     pub fn refusal(self, path: &Path) -> Refusal {
         match self {
             Self::Sql(error) => Refusal::Error(said(path, error)),
-            Self::Refused(refusal) => refusal,
+            Self::Refused(refusal) => *refusal,
         }
     }
 
