@@ -1,4 +1,5 @@
-//! Python with the official CloudEvents SDK, an independent judge in one test: found, or installed into the cache.
+//! Python with the official CloudEvents SDK, an independent judge in one test, and with a Postgres driver, for the examples
+//! of a guide: found, or installed into the cache.
 //!
 //! Nothing is installed outside the project's cache directory, nothing needs root, and every version is pinned.
 
@@ -12,11 +13,19 @@ use crate::cache::{self, Recipe};
 use crate::command;
 
 /// What is installed, to the last dependency, so that two machines judge alike.
-const PINS: &[&str] =
-    &["cloudevents==2.2.0", "deprecation==2.1.0", "packaging==25.0", "python-dateutil==2.9.0.post0", "six==1.17.0"];
+const PINS: &[&str] = &[
+    "cloudevents==2.2.0",
+    "deprecation==2.1.0",
+    "packaging==25.0",
+    "psycopg==3.3.8",
+    "psycopg-binary==3.3.8",
+    "python-dateutil==2.9.0.post0",
+    "six==1.17.0",
+    "typing_extensions==4.16.0",
+];
 
-/// Exits 0 exactly when the first pin is importable in that version.
-const PROBE: &str = "import sys, cloudevents.core.v1.event, importlib.metadata as m\n\
+/// Exits 0 exactly when the first pin is importable in that version, and the driver in any.
+const PROBE: &str = "import sys, cloudevents.core.v1.event, psycopg, importlib.metadata as m\n\
      sys.exit('cloudevents==' + m.version('cloudevents') != sys.argv[1])";
 
 /// An interpreter that has the SDK, or why there is none.
@@ -77,7 +86,7 @@ fn installed(base: &Path, cache: &Path) -> Result<PathBuf> {
 
 fn environment(base: &Path, place: &Path) -> Result<()> {
     let pip = virtual_environment(base, place)?;
-    command::output(pip_install(&pip, PINS)).context("pip cannot install the SDK")?;
+    command::output(pip_install(&pip, PINS)).context("pip cannot install the SDK and the driver")?;
     Ok(())
 }
 

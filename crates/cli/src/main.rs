@@ -41,25 +41,37 @@ struct Cli {
 #[derive(Subcommand)]
 enum Noun {
     /// The catalogue of events: list, show, emit, check
+    ///
+    /// Example: karwan catalog show melmastoon.payment.intent.captured.v1
     #[command(subcommand)]
     Catalog(catalog::Verb),
     /// JSON Schemas: compare, gate, bundle, hash
+    ///
+    /// Example: karwan schema diff old.json new.json
     #[command(subcommand)]
     Schema(schema::Verb),
     /// Envelopes: validate, convert
+    ///
+    /// Example: karwan envelope validate event.json
     #[command(subcommand)]
     Envelope(envelope::Verb),
     Migrate(migrate::Args),
     /// The log of a store: tail, stats
+    ///
+    /// Example: karwan log tail --store sqlite:karwan.db --follow
     #[command(subcommand)]
     Log(log::Verb),
     Doctor(doctor::Args),
     Backup(backup::Args),
     Restore(restore::Args),
     /// Measurements
+    ///
+    /// Example: karwan bench contract
     #[command(subcommand)]
     Bench(bench::Verb),
     /// What commands are configured with: show, example
+    ///
+    /// Example: karwan config show
     #[command(subcommand)]
     Config(config::Verb),
     Completions(completions::Args),

@@ -129,6 +129,18 @@ pub enum ActorKind {
     ApiKey,
 }
 
+impl ActorKind {
+    /// As it is written, here and in the serde form.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            ActorKind::User => "user",
+            ActorKind::System => "system",
+            ActorKind::Service => "service",
+            ActorKind::ApiKey => "api_key",
+        }
+    }
+}
+
 /// The process that wrote the event down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::printer::Printer;
 use crate::profile::Retention;
 use crate::row::Row;
 use crate::subject::Parts;
@@ -27,13 +28,20 @@ pub struct Hash(pub [u8; 32]);
 #[error("`{0}` is not a schema URI: schemas://<service>/<aggregate>/<verb>/v<n>#sha256-<64 hex digits>")]
 pub struct BadSchemaUri(String);
 
+impl Hash {
+    /// Its digits, on the stack.
+    fn text(&self) -> Ascii<64> {
+        let (high, low) = self.0.split_at(16);
+        let number = |half: &[u8]| half.iter().fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
+        let mut text = Ascii::new();
+        text.hex(number(high), 32).hex(number(low), 32);
+        text
+    }
+}
+
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = Ascii::<64>::new();
-        for byte in self.0 {
-            text.hex(byte.into(), 2);
-        }
-        f.write_str(text.as_str())
+        f.write_str(self.text().as_str())
     }
 }
 
@@ -57,6 +65,13 @@ impl FromStr for Hash {
                 true
             });
         whole.then_some(Self(hash)).ok_or_else(|| BadSchemaUri(text.chars().take(100).collect()))
+    }
+}
+
+impl SchemaUri {
+    /// Appends its text as a JSON string.
+    pub(crate) fn print(&self, printer: &mut Printer) {
+        printer.string(&["schemas://", &self.path, "#sha256-", self.hash.text().as_str()]);
     }
 }
 

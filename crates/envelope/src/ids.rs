@@ -15,6 +15,7 @@ use crate::text::Ascii;
 
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ULID_CHARS: usize = 26;
+const UUID_CHARS: usize = 36;
 /// The regular expression of a ULID; its first character carries only three bits.
 pub const ULID_PATTERN: &str = "[0-7][0-9A-HJKMNP-TV-Z]{25}";
 
@@ -76,12 +77,12 @@ impl<K: Kind> Id<K> {
 
     /// The bare ULID, for profiles that print no prefix.
     pub fn ulid(self) -> String {
-        print_ulid(self.0)
+        ulid_text(self.0).to_string()
     }
 
     /// The same bits as a UUID.
     pub fn uuid(self) -> String {
-        print_uuid(self.0)
+        uuid_text(self.0).to_string()
     }
 }
 
@@ -204,14 +205,44 @@ impl Form {
 
     /// Prints bits in this form; refuses bits that are no UUIDv7 where one must be printed.
     pub fn print(self, bits: u128) -> Result<String, BadId> {
+        self.spell(bits).map(|spelled| spelled.to_string())
+    }
+
+    /// The same on the stack.
+    pub(crate) fn spell(self, bits: u128) -> Result<Spelled, BadId> {
         match self {
             Form::UuidV7 if !is_v7(bits) => {
-                Err(BadId::new(&print_uuid(bits), "of version 7, and this profile prints only UUIDv7"))
+                Err(BadId::new(uuid_text(bits).as_str(), "of version 7, and this profile prints only UUIDv7"))
             }
-            Form::UuidV7 | Form::Uuid => Ok(print_uuid(bits)),
-            Form::Ulid => Ok(print_ulid(bits)),
-            Form::Prefixed(prefix) => Ok(format!("{prefix}_{}", print_ulid(bits))),
+            Form::UuidV7 | Form::Uuid => Ok(Spelled { prefix: ["", ""], digits: uuid_text(bits) }),
+            Form::Ulid => Ok(Spelled { prefix: ["", ""], digits: ulid_text(bits) }),
+            Form::Prefixed(prefix) => Ok(Spelled { prefix: [prefix, "_"], digits: ulid_text(bits) }),
         }
+    }
+}
+
+/// An id as it is printed, or a word in its place; on the stack, because every event prints several.
+pub(crate) struct Spelled {
+    prefix: [&'static str; 2],
+    digits: Ascii<UUID_CHARS>,
+}
+
+impl Spelled {
+    /// A word that stands where an id is expected.
+    pub(crate) const fn word(word: &'static str) -> Self {
+        Self { prefix: [word, ""], digits: Ascii::new() }
+    }
+
+    /// The text, in pieces.
+    pub(crate) fn parts(&self) -> [&str; 3] {
+        let [prefix, mark] = self.prefix;
+        [prefix, mark, self.digits.as_str()]
+    }
+}
+
+impl fmt::Display for Spelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().into_iter().try_for_each(|part| f.write_str(part))
     }
 }
 
@@ -235,7 +266,7 @@ macro_rules! bits_newtype {
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({})"), print_ulid(self.0))
+                write!(f, concat!(stringify!($name), "({})"), ulid_text(self.0))
             }
         }
     };
@@ -270,14 +301,14 @@ impl EventId {
 impl fmt::Display for EventId {
     /// As a UUID, whatever the version.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&print_uuid(self.0))
+        f.write_str(uuid_text(self.0).as_str())
     }
 }
 
 impl fmt::Display for CorrelationId {
     /// As a ULID.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&print_ulid(self.0))
+        f.write_str(ulid_text(self.0).as_str())
     }
 }
 
@@ -285,8 +316,10 @@ const fn is_v7(bits: u128) -> bool {
     (bits >> 76) & 0xF == 7 && (bits >> 62) & 0b11 == 0b10
 }
 
-fn print_ulid(bits: u128) -> String {
-    Ascii::<ULID_CHARS>::new().digits(bits, ULID_CHARS, 5, CROCKFORD).as_str().to_owned()
+pub(crate) fn ulid_text(bits: u128) -> Ascii<UUID_CHARS> {
+    let mut text = Ascii::new();
+    text.digits(bits, ULID_CHARS, 5, CROCKFORD);
+    text
 }
 
 fn parse_ulid(text: &str) -> Option<u128> {
@@ -300,16 +333,16 @@ fn parse_ulid(text: &str) -> Option<u128> {
     })
 }
 
-fn print_uuid(bits: u128) -> String {
-    let mut text = Ascii::<36>::new();
+fn uuid_text(bits: u128) -> Ascii<UUID_CHARS> {
+    let mut text = Ascii::new();
     text.hex(bits >> 96, 8).push("-").hex(bits >> 80, 4).push("-").hex(bits >> 64, 4);
     text.push("-").hex(bits >> 48, 4).push("-").hex(bits, 12);
-    text.as_str().to_owned()
+    text
 }
 
 fn parse_uuid(text: &str) -> Option<u128> {
     let text = text.as_bytes();
-    if text.len() != 36 {
+    if text.len() != UUID_CHARS {
         return None;
     }
     text.iter().enumerate().try_fold(0, |bits, (place, char)| match (place, char) {

@@ -29,6 +29,9 @@ impl Limits {
     pub const SCHEMA: Self = Self { bytes_max: 16 << 20, depth_max: 127, integer_max: u64::MAX };
 }
 
+/// Characters that are printed of either end of a long pointer.
+const POINTER_END_CHARS: usize = 40;
+
 /// What a document breaks, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
@@ -46,10 +49,21 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)?;
         if !self.pointer.is_empty() {
-            write!(f, ", at {}", self.pointer)?;
+            write!(f, ", at {}", shortened(&self.pointer))?;
         }
         write!(f, ": {} ({})", self.rule, self.rule.id())
     }
+}
+
+/// A pointer as it is printed: the head and the tail of a long one, for what lies between is the document's own.
+pub(crate) fn shortened(pointer: &str) -> String {
+    let length = pointer.chars().count();
+    if length <= 2 * POINTER_END_CHARS {
+        return pointer.to_owned();
+    }
+    let head: String = pointer.chars().take(POINTER_END_CHARS).collect();
+    let tail: String = pointer.chars().skip(length - POINTER_END_CHARS).collect();
+    format!("{head}…{tail}")
 }
 
 /// The rules of strict JSON.
@@ -104,6 +118,28 @@ impl Rule {
             Rule::Number(_) => "json-number-range",
         }
     }
+}
+
+/// How many bytes stand before the first that a JSON string cannot hold as it is: a quote, a backslash or a control
+/// character. Eight bytes are looked at in one step.
+#[inline]
+pub fn plain_length(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    // The highest bit of each byte that is below `bound`; behind the first such byte a carry may set more.
+    let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word & HIGH;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let special = below(word, 0x20) | quote | backslash;
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let special = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0x00..=0x1F));
+    words.len() * 8 + special.unwrap_or(rest.len())
 }
 
 /// Checks a document and answers it as text.

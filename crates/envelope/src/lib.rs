@@ -9,6 +9,7 @@ pub mod ids;
 pub mod json;
 pub mod mint;
 pub mod money;
+mod printer;
 pub mod profile;
 mod reader;
 pub mod row;

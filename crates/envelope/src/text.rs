@@ -1,10 +1,18 @@
 //! One spelling for a type on every wire: its `Display` and `FromStr`.
 
+use std::fmt;
+
 /// A short ASCII text on the stack. Ids and times are printed for every event, several times; going through it, each is
 /// one write instead of one per part.
 pub(crate) struct Ascii<const BYTES: usize> {
     bytes: [u8; BYTES],
     length: usize,
+}
+
+impl<const BYTES: usize> fmt::Display for Ascii<BYTES> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 impl<const BYTES: usize> Ascii<BYTES> {
@@ -21,11 +29,18 @@ impl<const BYTES: usize> Ascii<BYTES> {
 
     /// Appends digits of another alphabet, most significant first: `shift` bits each.
     pub fn digits(&mut self, number: u128, count: usize, shift: usize, alphabet: &[u8]) -> &mut Self {
-        for place in (0..count).rev() {
-            let digit = (number >> (shift * place)) as usize & ((1 << shift) - 1);
-            self.bytes[self.length] = alphabet[digit];
-            self.length += 1;
+        // Shifting 128 bits for each digit is slow; as many digits as fit into 64 bits are taken out at once.
+        let at_once = 64 / shift;
+        let mut rest = number;
+        for run in self.bytes[self.length..self.length + count].rchunks_mut(at_once) {
+            let mut digits = rest as u64;
+            for byte in run.iter_mut().rev() {
+                *byte = alphabet[digits as usize & ((1 << shift) - 1)];
+                digits >>= shift;
+            }
+            rest >>= shift * at_once;
         }
+        self.length += count;
         self
     }
 

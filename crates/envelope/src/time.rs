@@ -70,8 +70,9 @@ impl std::hash::Hash for Timestamp {
     }
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Timestamp {
+    /// Its text, on the stack.
+    pub(crate) fn text(self) -> Ascii<48> {
         let local = self.secs + i64::from(self.offset_minutes) * 60;
         let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400) as u64);
         let mut text = Ascii::<48>::new();
@@ -94,7 +95,13 @@ impl fmt::Display for Timestamp {
                 text.decimal(minutes / 60, 2).push(":").decimal(minutes % 60, 2)
             }
         };
-        f.write_str(text.as_str())
+        text
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text().as_str())
     }
 }
 

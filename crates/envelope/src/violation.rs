@@ -24,7 +24,7 @@ impl Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.pointer.is_empty() { "/" } else { &self.pointer };
+        let place = if self.pointer.is_empty() { "/".to_owned() } else { json::shortened(&self.pointer) };
         let line = format!("{place}: {} ({})", self.message, self.rule.id());
         // Names and values are a stranger's: they get no line breaks and no terminal codes into a report.
         line.chars().try_for_each(|char| match char {

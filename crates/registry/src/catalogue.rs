@@ -174,23 +174,23 @@ impl Catalogue {
         let draft =
             Draft { key: event.key(), idempotency_key: event.idempotency_key(), payload, ai_provenance: provenance };
         let envelope = draft.seal(entry, context, mint);
-        self.validate(&envelope).map(|()| envelope)
+        self.judge(entry, &envelope).map(|()| envelope)
     }
 
     /// Judges an envelope by the catalogue: the same rules when it is produced and when it is consumed.
     pub fn validate(&self, envelope: &Envelope) -> Result<(), Violations> {
-        let payload = Payload::read(envelope.payload.get())
-            .map_err(|error| Violation::new(Rule::Payload, "/payload", error.to_string()))?;
-        self.judge(envelope, &payload)
-    }
-
-    fn judge(&self, envelope: &Envelope, payload: &Payload<'_>) -> Result<(), Violations> {
         let Some(entry) = self.directory.resolve(envelope.subject.as_str()) else {
             let message = format!("`{}` is not in the catalogue of {}", envelope.subject, self.platform.name);
             return Err(Violation::new(Rule::SubjectUnknown, "", message).into());
         };
-        let mut violations = crate::rules::judge(&self.tenant_forms, entry, envelope, payload);
-        self.judge_payload(entry, envelope, payload, &mut violations);
+        self.judge(entry, envelope)
+    }
+
+    fn judge(&self, entry: &Entry, envelope: &Envelope) -> Result<(), Violations> {
+        let payload = Payload::read(envelope.payload.get())
+            .map_err(|error| Violation::new(Rule::Payload, "/payload", error.to_string()))?;
+        let mut violations = crate::rules::judge(&self.tenant_forms, entry, envelope, &payload);
+        self.judge_payload(entry, envelope, &payload, &mut violations);
         if violations.is_empty() { Ok(()) } else { Err(Violations(violations)) }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! * Soundness before completeness: a verdict of additive or identical means that containment was proven. What the gate
-//!   does not decide (`not`, `if`, `dependentSchemas`, dynamic `unevaluated*`, `$dynamicRef`, an overlapping `oneOf`) is
+//!   does not decide (`not`, `if`, `dependentSchemas`, dynamic `unevaluated*`, an overlapping `oneOf`) is
 //!   no change when both sides are equivalent, and otherwise needs an audit.
 //! * Formats are judged as if validators asserted them; an unknown keyword constrains nothing.
 //! * Work, depth and findings are bounded (`limits`); nothing recurses over the input before it was measured.
@@ -32,11 +32,13 @@ mod pattern;
 mod reader;
 mod reference;
 mod report;
+mod rewrite;
 mod rows;
 mod rule;
 mod spot;
 mod strict;
 mod unevaluated;
+mod witness;
 
 use serde_json::Value;
 

@@ -5,6 +5,8 @@
 
 mod node;
 
+use karwan_envelope::json::plain_length;
+
 pub use node::{InPlace, PayloadNode};
 
 /// A JSON document and its slots.
@@ -162,9 +164,8 @@ impl Reader<'_> {
         let start = self.at;
         let mut kind = Kind::Plain;
         loop {
-            let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0x00..=0x1F);
-            self.at += self.bytes.get(self.at..)?.iter().position(ends)?;
-            match self.bytes[self.at] {
+            self.at += plain_length(self.bytes.get(self.at..)?);
+            match self.bytes.get(self.at)? {
                 b'"' => break,
                 b'\\' => {
                     kind = Kind::Escaped;

@@ -294,6 +294,12 @@ pub enum Error {
         /// What is wrong, and what helps.
         reason: String,
     },
+    /// A copy would overwrite something.
+    #[error("{target} exists already: name a path where nothing is yet")]
+    TargetExists {
+        /// The path.
+        target: String,
+    },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -371,6 +377,7 @@ impl Error {
             Self::ReadOnly { .. } => "store-read-only",
             Self::InUse { .. } => "store-in-use",
             Self::Damaged { .. } => "store-damaged",
+            Self::TargetExists { .. } => "store-target-exists",
             Self::Closed => "store-closed",
             Self::Database { .. } => "store-database",
         }

@@ -261,6 +261,14 @@ pub enum BadKind {
         /// The kind.
         name: &'static str,
     },
+    /// A stored field whose type was changed.
+    #[error("`{kind}.{name}` is stored with another type: declare a field of another name, and drop this one")]
+    Retyped {
+        /// The kind.
+        kind: &'static str,
+        /// The field.
+        name: &'static str,
+    },
     /// A shape that is no count from 1.
     #[error("`{name}` has shape 0: shapes are counted from 1")]
     Shape {

@@ -140,6 +140,13 @@ impl<D: Document> Query<D> {
             judge(&D::KIND, field, until.as_ref())?;
             judge(&D::KIND, field, parts.after.as_ref().and_then(|cursor| cursor.value.as_ref()))?;
         }
+        let bounds = parts.order.iter().flat_map(|order| [&order.from, &order.until]);
+        if bounds.flatten().any(|bound| *bound == FieldValue::Absent) {
+            return Err(Error::Query {
+                kind: D::KIND.name,
+                reason: "a bound that is absent bounds nothing".to_owned(),
+            });
+        }
         let orders = parts.after.as_ref().map(|cursor| cursor.value.is_some());
         if orders.is_some_and(|orders| orders != parts.order.is_some()) {
             return Err(Error::Query { kind: D::KIND.name, reason: "its cursor belongs to another order".to_owned() });

@@ -17,7 +17,7 @@ use crate::facts::{Origin, UnitId};
 use crate::kind::{Document, Kind, KindType, Kinds};
 use crate::log::Position;
 use crate::tx::TenantTx;
-use crate::write_set::{UnitClaim, WriteSet};
+use crate::write_set::{Claim, LaneHold, UnitClaim, WriteSet};
 
 /// How often a unit is re-run because others were faster, where nothing else is configured.
 pub const CONFLICT_RETRIES_MAX: u32 = 20;
@@ -42,6 +42,10 @@ pub struct Options {
     pub conflict_retries_max: u32,
     /// The most connections that are open at once (Postgres), or readers (SQLite).
     pub connections_max: usize,
+    /// Whether nothing will be written: a SQLite file that another process uses can then be read beside it.
+    pub read_only: bool,
+    /// How large a SQLite file may grow; past that, writes are refused as on a full disk.
+    pub file_bytes_max: Option<u64>,
 }
 
 impl Options {
@@ -54,6 +58,8 @@ impl Options {
             random: Arc::new(OsRandom),
             conflict_retries_max: CONFLICT_RETRIES_MAX,
             connections_max: 16,
+            read_only: false,
+            file_bytes_max: None,
         }
     }
 }
@@ -237,6 +243,17 @@ impl OpenUnit {
     /// Flushes and commits. A conflict is an error; nothing of the unit is visible after one.
     pub async fn commit(self) -> Result<Done<()>, Error> {
         let set = self.store.claimed(self.id, &self.tx)?;
+        self.flush(set).await
+    }
+
+    /// The same for the holder of a lane: the events that it handles are claimed with what it wrote. The claims are the
+    /// unit's id: handled again, it is refused.
+    pub async fn commit_handling(self, hold: &LaneHold, claims: Vec<Claim>) -> Result<Done<()>, Error> {
+        let set = WriteSet { lane: Some(hold.clone()), claims, ..self.tx.take()? };
+        self.flush(set).await
+    }
+
+    async fn flush(self, set: WriteSet) -> Result<Done<()>, Error> {
         match self.store.shared.backend.flush(set.clone()).await {
             Ok(flushed) => Ok(self.store.done((), flushed.seq, None)),
             Err(refusal) => match self.store.settle(refusal, &set, u32::MAX).await? {

@@ -7,6 +7,13 @@
 //! let Some(python) = karwan_testkit::python().or_skip() else { return };
 //! ```
 //!
+//! A test that needs Postgres takes a fresh database of a real server ([`mod@postgres`]):
+//!
+//! ```no_run
+//! let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+//! let url = server.database().url();
+//! ```
+//!
 //! Not here: installing anything (`xtask`).
 
 pub mod contract;

@@ -39,7 +39,8 @@ impl Tool {
     }
 }
 
-/// Python with the official CloudEvents SDK (the package `cloudevents`, modules `cloudevents.core`).
+/// Python with the official CloudEvents SDK (the package `cloudevents`, modules `cloudevents.core`) and the Postgres driver
+/// `psycopg`.
 pub fn python() -> Tool {
     Tool::from_environment("KARWAN_PYTHON", |name| std::env::var_os(name))
 }

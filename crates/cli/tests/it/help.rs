@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::karwan::karwan;
 
 /// The names under "Commands:" in a help text.
@@ -67,6 +69,20 @@ fn the_help_of_every_verb_has_an_example_of_that_verb() {
         let example = format!("karwan {}", verb.join(" "));
         let before_usage = help.split("Usage:").next().expect("a text has a beginning");
         assert!(before_usage.contains("Example") && before_usage.contains(&example), "{example}: {help}");
+    }
+}
+
+#[test]
+fn the_help_of_every_noun_has_an_example_of_one_of_its_verbs() {
+    let verbs = verbs();
+    let nouns: BTreeSet<&[String]> = verbs.iter().filter(|path| path.len() > 1).map(|path| &path[..1]).collect();
+    assert_eq!(nouns.len(), 6, "{nouns:?}");
+    for noun in nouns {
+        let help = help(noun);
+        let before_usage = help.split("Usage:").next().expect("a text has a beginning");
+        let example = before_usage.lines().find_map(|line| line.strip_prefix("Example: karwan ")).unwrap_or_default();
+        let shown = verbs.iter().any(|verb| verb.starts_with(noun) && example.starts_with(&verb.join(" ")));
+        assert!(shown, "{noun:?}: {help}");
     }
 }
 

@@ -9,13 +9,15 @@ mod nested;
 mod spec_data;
 mod table_row;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::cause::{Cause, PLATFORM, Residency, Tenant, Traceparent};
 use crate::directory::{Directory, Entry};
 use crate::envelope::{Envelope, IDEMPOTENCY_KEY_BYTES_MAX, KEY_BYTES_MAX};
-use crate::ids::{BadId, Form, Id, TenantId};
+use crate::ids::{BadId, Form, Id, Spelled, TenantId};
 use crate::json::{self, Limits};
 use crate::profile::{Profile, Retention, Wire};
 use crate::reader::Reader;
@@ -187,15 +189,23 @@ impl<'a> Codec<'a> {
     }
 
     fn event_id(self, bits: u128, what: &'static str) -> Result<String, EncodeError> {
-        self.profile.event_id.print(bits).map_err(self.id_error(what))
+        self.spell_event_id(bits, what).map(|id| id.to_string())
+    }
+
+    fn spell_event_id(self, bits: u128, what: &'static str) -> Result<Spelled, EncodeError> {
+        self.profile.event_id.spell(bits).map_err(self.id_error(what))
     }
 
     fn tenant(self, tenant: Tenant) -> Result<String, EncodeError> {
+        self.spell_tenant(tenant).map(|tenant| tenant.to_string())
+    }
+
+    fn spell_tenant(self, tenant: Tenant) -> Result<Spelled, EncodeError> {
         match tenant {
-            Tenant::Platform => Ok(PLATFORM.to_owned()),
+            Tenant::Platform => Ok(Spelled::word(PLATFORM)),
             Tenant::One(id) => {
-                let text = self.profile.tenant_id.print(id.bits()).map_err(self.id_error("tenant id"))?;
-                if id.bits() == 0 { Err(self.id_error("tenant id")(zero_tenant(&text))) } else { Ok(text) }
+                let text = self.profile.tenant_id.spell(id.bits()).map_err(self.id_error("tenant id"))?;
+                if id.bits() == 0 { Err(self.id_error("tenant id")(zero_tenant(&text.to_string()))) } else { Ok(text) }
             }
         }
     }
@@ -251,25 +261,28 @@ impl<'a> Codec<'a> {
             reader.wrong(Rule::SubjectUnknown, field, format!("`{subject}` is not in the catalogue"));
             return None;
         };
-        let spelling = (subject != self.preferred(entry)).then(|| subject.clone());
+        let spelling = (subject != *self.preferred(entry)).then(|| subject.clone());
         Some(Named { entry, written: subject, spelling })
     }
 
     /// The name that this profile prints: the spelling that was read, else the one it prefers.
-    fn spelling(self, envelope: &Envelope) -> Subject {
+    fn spelling<'e>(self, envelope: &'e Envelope) -> Cow<'e, Subject>
+    where
+        'a: 'e,
+    {
         if let Some(spelling) = &envelope.carried.spelling {
-            return spelling.clone();
+            return Cow::Borrowed(spelling);
         }
         let entry = self.directory.resolve(envelope.subject.as_str());
-        entry.map_or_else(|| envelope.subject.clone(), |entry| self.preferred(entry))
+        entry.map_or(Cow::Borrowed(&envelope.subject), |entry| self.preferred(entry))
     }
 
     /// The spelling that this profile prints unless another was read: an alias with its prefix, else the canonical name.
-    fn preferred(self, entry: &Entry) -> Subject {
+    fn preferred(self, entry: &Entry) -> Cow<'_, Subject> {
         self.profile
             .alias_prefix
             .and_then(|prefix| entry.row.aliases.iter().find(|alias| alias.starts_with(prefix))?.parse().ok())
-            .unwrap_or_else(|| entry.parts.subject.clone())
+            .map_or(Cow::Borrowed(&entry.parts.subject), Cow::Owned)
     }
 
     /// The trace context, whose trace id is the correlation id and cannot be zero.

@@ -1,132 +1,100 @@
 //! The nested form: routing facts in `metadata`, everything else at the top.
 
-use std::borrow::Cow;
-
-use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Codec, Decoded, EncodeError, Named, id_schema, tenant_schema};
-use crate::cause::{Actor, ActorKind, Cause, Producer, Residency};
+use crate::cause::{Actor, Cause, Producer, Residency};
 use crate::directory::SchemaUri;
 use crate::envelope::{Carried, Envelope, IDEMPOTENCY_KEY_BYTES_MAX, METADATA_BYTES_MAX};
-use crate::ids::{CorrelationId, EventId, Form, OutboxId};
+use crate::ids::{CorrelationId, EventId, Form, OutboxId, Spelled, ulid_text};
+use crate::printer::Printer;
 use crate::profile::Profile;
 use crate::reader::Reader;
 use crate::row::AiProvenance;
 use crate::time::Timestamp;
 use crate::violation::{Rule, Violations};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'a> {
-    event_id: String,
-    event_type: &'a str,
-    event_version: u32,
-    schema_uri: &'a SchemaUri,
-    tenant_id: &'a str,
-    correlation_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    causation_id: Option<String>,
-    actor_id: ActorField<'a>,
-    occurred_at: Timestamp,
-    produced_by: ProducerField<'a>,
-    idempotency_key: &'a str,
-    payload: &'a RawValue,
-    metadata: Metadata<'a>,
-}
-
-#[derive(Serialize)]
-struct ActorField<'a> {
-    #[serde(rename = "type")]
-    kind: ActorKind,
-    id: &'a str,
-}
-
-#[derive(Serialize)]
-struct ProducerField<'a> {
-    service: &'a str,
-    instance: &'a str,
-    commit: &'a str,
-    region: &'a str,
-}
-
 /// The names that mean something in metadata; free-form metadata cannot take them.
 const NAMED: &[&str] =
     &["retentionClass", "dataResidency", "fromOfflineReplay", "aiProvenance", "orderingKey", "outboxId"];
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Metadata<'a> {
     retention_class: &'a str,
     data_residency: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     from_offline_replay: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ai_provenance: Option<&'a AiProvenance>,
-    ordering_key: String,
-    outbox_id: String,
-    #[serde(flatten)]
+    tenant: &'a Spelled,
+    key: &'a str,
+    outbox: u128,
     extra: &'a serde_json::Map<String, Value>,
 }
 
-/// More than the named fields without provenance can need: two labels, an ordering key and a ULID.
-const NAMED_BYTES_MAX: usize = 1024;
-
 impl Metadata<'_> {
-    /// The serialised size, or a safe overestimate of it where the named fields are all there is.
-    fn bytes(&self) -> usize {
-        if self.extra.is_empty() && self.ai_provenance.is_none() && self.ordering_key.len() < NAMED_BYTES_MAX / 8 {
-            return NAMED_BYTES_MAX;
+    /// Appends the object; answers its size.
+    fn print(&self, printer: &mut Printer) -> usize {
+        let start = printer.len();
+        printer.raw("{").key("retentionClass").string(&[self.retention_class]);
+        printer.key("dataResidency").string(&[self.data_residency]);
+        if let Some(replayed) = self.from_offline_replay {
+            printer.key("fromOfflineReplay").raw(if replayed { "true" } else { "false" });
         }
-        serde_json::to_string(self).expect("strings and plain values serialise").len()
+        if let Some(provenance) = self.ai_provenance {
+            printer.key("aiProvenance").value(provenance);
+        }
+        let [prefix, mark, digits] = self.tenant.parts();
+        printer.key("orderingKey").string(&[prefix, mark, digits, ":", self.key]);
+        printer.key("outboxId").string(&[ulid_text(self.outbox).as_str()]);
+        // A key stands once: free-form metadata cannot take the names that mean something.
+        for (name, value) in self.extra.iter().filter(|(name, _)| !NAMED.contains(&name.as_str())) {
+            printer.free_key(name).value(value);
+        }
+        printer.raw("}").len() - start
     }
 }
 
 pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, EncodeError> {
     let profile = codec.profile;
-    let tenant = codec.tenant(envelope.tenant)?;
-    let spelling = codec.spelling(envelope);
+    let (tenant, spelling) = (codec.spell_tenant(envelope.tenant)?, codec.spelling(envelope));
     let residency = envelope.residency.unwrap_or(profile.residency).region();
-    // A row without an id of its own is found by its event's.
-    let outbox = envelope.outbox.map_or(envelope.id.bits(), OutboxId::bits);
+    let Producer { service, instance, commit, region } = &envelope.producer;
+
+    let mut printer = Printer::new(envelope.payload.get().len() + FRAME_BYTES);
+    let id = codec.spell_event_id(envelope.id.bits(), "event id")?;
+    printer.raw("{").key("eventId").string(&id.parts());
+    printer.key("eventType").string(&[spelling.event_type()]);
+    printer.key("eventVersion").number(spelling.version());
+    envelope.schema.print(printer.key("schemaUri"));
+    printer.key("tenantId").string(&tenant.parts());
+    printer.key("correlationId").string(&[ulid_text(envelope.cause.correlation.bits()).as_str()]);
+    if let Some(causation) = envelope.cause.causation {
+        printer.key("causationId").string(&codec.spell_event_id(causation.bits(), "causation id")?.parts());
+    }
+    printer.key("actorId").raw("{").key("type").string(&[envelope.actor.kind.name()]);
+    printer.key("id").string(&[&envelope.actor.id]).raw("}");
+    printer.key("occurredAt").string(&[envelope.occurred_at.text().as_str()]);
+    printer.key("producedBy").raw("{").key("service").string(&[service]);
+    printer.key("instance").string(&[instance]).key("commit").string(&[commit]);
+    printer.key("region").string(&[region.as_deref().unwrap_or(residency)]).raw("}");
+    printer.key("idempotencyKey").string(&[&envelope.idempotency_key]);
+    printer.key("payload").raw(envelope.payload.get());
     let metadata = Metadata {
         retention_class: profile.label_for(&envelope.retention),
         data_residency: residency,
         from_offline_replay: envelope.offline_replay,
         ai_provenance: envelope.ai_provenance.as_ref(),
-        ordering_key: envelope.ordering_key(&tenant),
-        outbox_id: Form::Ulid.print(outbox).map_err(codec.id_error("outbox id"))?,
-        extra: &free(&envelope.carried.extra),
+        tenant: &tenant,
+        key: &envelope.key,
+        // A row without an id of its own is found by its event's.
+        outbox: envelope.outbox.map_or(envelope.id.bits(), OutboxId::bits),
+        extra: &envelope.carried.extra,
     };
-    let actual = metadata.bytes();
+    let actual = metadata.print(printer.key("metadata"));
     if actual > METADATA_BYTES_MAX {
         return Err(EncodeError::MetadataTooLarge { actual, max: METADATA_BYTES_MAX });
     }
-    let causation = envelope.cause.causation.map(|id| codec.event_id(id.bits(), "causation id")).transpose()?;
-    let document = Document {
-        event_id: codec.event_id(envelope.id.bits(), "event id")?,
-        event_type: spelling.event_type(),
-        event_version: spelling.version(),
-        schema_uri: &envelope.schema,
-        tenant_id: &tenant,
-        correlation_id: envelope.cause.correlation.to_string(),
-        causation_id: causation,
-        actor_id: ActorField { kind: envelope.actor.kind, id: &envelope.actor.id },
-        occurred_at: envelope.occurred_at,
-        produced_by: ProducerField {
-            service: &envelope.producer.service,
-            instance: &envelope.producer.instance,
-            commit: &envelope.producer.commit,
-            region: envelope.producer.region.as_deref().unwrap_or(residency),
-        },
-        idempotency_key: &envelope.idempotency_key,
-        payload: &envelope.payload,
-        metadata,
-    };
-    let mut text = Vec::with_capacity(envelope.payload.get().len() + FRAME_BYTES);
-    serde_json::to_writer(&mut text, &document).expect("strings and plain values serialise");
-    Ok(String::from_utf8(text).expect("serde_json writes UTF-8"))
+    printer.raw("}");
+    Ok(printer.finish())
 }
 
 /// What an envelope usually needs around its payload; only a first guess for the buffer.
@@ -150,8 +118,8 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     let producer = producer(&mut reader);
     let idempotency_key = super::idempotency_key(&mut reader, "idempotencyKey");
     let payload: Option<Box<RawValue>> = reader.required("payload");
-    let tenant_text = tenant.and_then(|tenant| codec.tenant(tenant).ok());
-    let metadata = metadata(codec, &mut reader, tenant_text.as_deref(), named.as_ref());
+    let spelled = tenant.and_then(|tenant| codec.spell_tenant(tenant).ok());
+    let metadata = metadata(codec, &mut reader, spelled.as_ref(), named.as_ref());
 
     let violations = reader.close();
     let (Some(id), Some(named), Some(schema), Some(tenant), Some(correlation), Some(actor), Some(occurred_at)) =
@@ -191,15 +159,6 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     Ok(Decoded { envelope, derived: Vec::new() })
 }
 
-/// Free-form metadata without the names that are taken: a key stands once.
-fn free(extra: &serde_json::Map<String, Value>) -> Cow<'_, serde_json::Map<String, Value>> {
-    if NAMED.iter().all(|name| !extra.contains_key(*name)) {
-        return Cow::Borrowed(extra);
-    }
-    let free = extra.iter().filter(|(name, _)| !NAMED.contains(&name.as_str()));
-    Cow::Owned(free.map(|(name, value)| (name.clone(), value.clone())).collect())
-}
-
 fn actor(reader: &mut Reader<'_>) -> Option<Actor> {
     let mut nested = reader.object("actorId")?;
     let (kind, id) = (nested.required("type"), nested.text("id"));
@@ -228,7 +187,7 @@ struct ReadMetadata {
 fn metadata(
     codec: Codec<'_>,
     reader: &mut Reader<'_>,
-    tenant: Option<&str>,
+    tenant: Option<&Spelled>,
     named: Option<&Named<'_>>,
 ) -> Option<ReadMetadata> {
     let mut nested = reader.object("metadata")?;
@@ -239,7 +198,7 @@ fn metadata(
     if let Some(fault) = ai_provenance.as_ref().and_then(AiProvenance::fault) {
         nested.wrong(Rule::FieldInvalid, "aiProvenance", fault);
     }
-    let key = super::ordering_key(&mut nested, "orderingKey", tenant);
+    let key = super::ordering_key(&mut nested, "orderingKey", tenant.map(Spelled::to_string).as_deref());
     let outbox = nested.parsed("outboxId", |text| Form::Ulid.parse(text));
     let extra: serde_json::Map<String, Value> = nested
         .rest()
@@ -256,7 +215,7 @@ fn metadata(
         outbox: outbox?,
         extra,
     };
-    let bytes = compact_bytes(codec, &read, tenant.unwrap_or_default());
+    let bytes = compact_bytes(codec, &read, tenant?);
     if bytes > METADATA_BYTES_MAX {
         let message = format!("{bytes} bytes serialised, and at most {METADATA_BYTES_MAX} are allowed");
         reader.wrong(Rule::MetadataTooLarge, "metadata", message);
@@ -265,17 +224,18 @@ fn metadata(
 }
 
 /// The size that is bounded is that of the compact form; white space does not count.
-fn compact_bytes(codec: Codec<'_>, read: &ReadMetadata, tenant: &str) -> usize {
+fn compact_bytes(codec: Codec<'_>, read: &ReadMetadata, tenant: &Spelled) -> usize {
     let metadata = Metadata {
         retention_class: codec.profile.label_for(&read.retention),
         data_residency: read.residency.region(),
         from_offline_replay: read.offline_replay,
         ai_provenance: read.ai_provenance.as_ref(),
-        ordering_key: format!("{tenant}:{}", read.key),
-        outbox_id: Form::Ulid.print(read.outbox).expect("every 128 bits are a ULID"),
+        tenant,
+        key: &read.key,
+        outbox: read.outbox,
         extra: &read.extra,
     };
-    metadata.bytes()
+    metadata.print(&mut Printer::new(METADATA_BYTES_MAX))
 }
 
 pub(super) fn schema(profile: &Profile) -> Value {

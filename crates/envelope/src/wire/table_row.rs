@@ -46,7 +46,7 @@ struct Document<'a> {
 pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, EncodeError> {
     let spelling = codec.spelling(envelope);
     if spelling.version() != 1 {
-        return Err(EncodeError::Version { profile: codec.profile.name, subject: spelling });
+        return Err(EncodeError::Version { profile: codec.profile.name, subject: spelling.into_owned() });
     }
     codec.key_is_in_payload(envelope)?;
     let id = codec.event_id(envelope.id.bits(), "event id")?;

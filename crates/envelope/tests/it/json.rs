@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use karwan_envelope::json::{self, Limits, SAFE_INTEGER_MAX};
+use proptest::prelude::*;
 
 fn check(text: impl AsRef<[u8]>, expected: Expect) {
     let shown = json::check(text.as_ref(), Limits::ENVELOPE).map_or_else(|error| error.to_string(), str::to_owned);
@@ -167,4 +168,18 @@ fn schemas_may_write_64_bit_bounds() {
 #[test]
 fn a_pointer_escapes_its_keys() {
     check(r#"{"a/b":{"~":{"":[x]}}}"#, expect!["line 1, column 18, at /a~1b/~0//0: expected a value (json-syntax)"]);
+}
+
+proptest! {
+    /// Eight bytes are looked at in one step: the first that needs an escape is found wherever it stands.
+    #[test]
+    fn the_plain_beginning_of_a_text_ends_where_serde_escapes(
+        plain in "[ -!#-\\[\\]-~\u{7f}-\u{ff}😀]{0,20}", special in "[\"\\\\\u{0}-\u{1f}]?", rest: String,
+    ) {
+        let text = format!("{plain}{special}{rest}");
+        let expected = text.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(text.len());
+        prop_assert_eq!(json::plain_length(text.as_bytes()), expected);
+        let unescaped = serde_json::to_string(&text[..expected]).expect("a text serialises");
+        prop_assert_eq!(unescaped.len(), expected + 2);
+    }
 }

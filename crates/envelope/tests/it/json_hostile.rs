@@ -135,6 +135,14 @@ fn ten_thousand_levels_are_refused_at_the_first_too_many() {
     expect!["nested deeper than 64 levels"].assert_eq(&error.rule.to_string());
 }
 
+/// A long pointer is printed by its ends; the error keeps all of it.
+#[test]
+fn the_place_of_what_is_too_deep_is_printed_in_one_line() {
+    let error = json::check("{\"fields\":".repeat(10_000).as_bytes(), Limits::SCHEMA).unwrap_err();
+    assert_eq!(error.pointer, "/fields".repeat(127));
+    expect!["line 1, column 1271, at /fields/fields/fields/fields/fields/fiel…ields/fields/fields/fields/fields/fields: nested deeper than 127 levels (json-too-deep)"].assert_eq(&error.to_string());
+}
+
 #[test]
 fn the_deepest_document_that_passes_is_parsed() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));

@@ -60,4 +60,27 @@ proptest! {
             prop_assert_eq!(goldens::print(profile, &back), text);
         }
     }
+
+    /// Its texts are written by hand, so they are compared with those that serde writes.
+    #[test]
+    fn the_nested_form_writes_texts_as_serde_does(envelope in envelopes::carried_by(&COUNTER), name: String) {
+        let mut envelope = envelope;
+        envelope.carried.extra = [(name.clone(), "free".into())].into_iter().collect();
+        let Ok(text) = wire::encode(&COUNTER, &shop::directory(), &envelope) else { return Ok(()) };
+        let quoted = |text: &str| serde_json::to_string(text).expect("a text serialises");
+        let (actor, producer) = (&envelope.actor, &envelope.producer);
+        let kind = serde_json::to_string(&actor.kind).expect("a name serialises");
+        for expected in [
+            format!(r#""schemaUri":{},"#, quoted(&envelope.schema.to_string())),
+            format!(r#""actorId":{{"type":{kind},"id":{}}},"#, quoted(&actor.id)),
+            format!(r#""occurredAt":{},"#, quoted(&envelope.occurred_at.to_string())),
+            format!(r#""service":{},"instance":{},"#, quoted(&producer.service), quoted(&producer.instance)),
+            format!(r#""commit":{},"region":"#, quoted(&producer.commit)),
+            format!(r#""idempotencyKey":{},"payload":"#, quoted(&envelope.idempotency_key)),
+        ] {
+            prop_assert!(text.contains(&expected), "{expected} is not in {text}");
+        }
+        let taken = text.matches(r#":"free""#).count() == 0;
+        prop_assert!(taken || text.ends_with(&format!(r#",{}:"free"}}}}"#, quoted(&name))), "{text}");
+    }
 }

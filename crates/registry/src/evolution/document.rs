@@ -16,13 +16,15 @@ use super::limits::{SCHEMA_DEPTH_MAX, SUBSCHEMAS_MAX};
 use super::reader::Reader;
 use super::reference::{Target, resolve};
 use super::spot::{
-    ArrayKeywords, ArrayLayer, Conditional, Contains, Count, Draft, Keywords, ObjectKeywords, ObjectLayer, Spot, SpotId,
+    ArrayKeywords, ArrayLayer, Conditional, Contains, Count, Draft, Keywords, ObjectKeywords, ObjectLayer, Spot,
+    SpotId, Values,
 };
 
 static ANY_STRING: LazyLock<Value> = LazyLock::new(|| json!({"type": "string"}));
 static ANYTHING: Value = Value::Bool(true);
+static NOTHING: Value = Value::Bool(false);
 
-/// Spots of both documents, after two of the gate's own.
+/// Spots of both documents, after three of the gate's own.
 pub(super) struct Arena<'a> {
     pub(super) spots: Vec<Spot<'a>>,
 }
@@ -31,12 +33,15 @@ pub(super) struct Arena<'a> {
 pub(super) const ANYTHING_SPOT: SpotId = 0;
 /// `{"type": "string"}`: what a field's name always is.
 pub(super) const STRING_SPOT: SpotId = 1;
+/// `false`.
+pub(super) const NOTHING_SPOT: SpotId = 2;
 
 impl<'a> Arena<'a> {
     pub(super) fn new() -> Result<Self, Error> {
         let mut arena = Self { spots: Vec::new() };
         arena.load(Side::Old, &ANYTHING)?;
         arena.load(Side::Old, &ANY_STRING)?;
+        arena.load(Side::Old, &NOTHING)?;
         Ok(arena)
     }
 
@@ -51,7 +56,18 @@ impl<'a> Arena<'a> {
         }
         super::guard::refuse_loops(&self.spots, first)?;
         super::unevaluated::settle(&mut self.spots, first);
+        super::rewrite::settle(self, first);
         Ok(first)
+    }
+
+    /// A spot of the gate's own that admits these values, at the place of another spot.
+    pub(super) fn enumerated(&mut self, like: SpotId, values: Values<'a>) -> SpotId {
+        let id = SpotId::try_from(self.spots.len()).expect("the bounds on subschemas and steps are far below u32::MAX");
+        let Spot { side, draft, depth, .. } = *self.spot(like);
+        let pointer = self.spot(like).pointer.clone();
+        let keywords = Keywords { values: Some(values), ..Keywords::default() };
+        self.spots.push(Spot { side, pointer, depth, source: &ANYTHING, draft, keywords });
+        id
     }
 
     pub(super) fn spot(&self, id: SpotId) -> &Spot<'a> {
@@ -119,7 +135,7 @@ impl<'a> Loader<'a, '_> {
 
     fn keywords(&mut self, reader: Reader<'a, '_>, depth: usize) -> Result<Keywords<'a>, Error> {
         self.refuse_nested_identifier(&reader)?;
-        let reference = self.reference(&reader)?;
+        let reference = self.reference(&reader, "$ref")?;
         if reference.is_some() && self.draft == Draft::Seven {
             return Ok(Keywords { reference, ..Keywords::default() });
         }
@@ -148,7 +164,7 @@ impl<'a> Loader<'a, '_> {
         if self.draft == Draft::TwentyTwenty {
             keywords.unevaluated_properties = self.child(&reader, "unevaluatedProperties", depth)?;
             keywords.unevaluated_items = self.child(&reader, "unevaluatedItems", depth)?;
-            keywords.dynamic_reference = reader.text("$dynamicRef")?.is_some();
+            keywords.all_of.extend(self.reference(&reader, "$dynamicRef")?);
         }
         Ok(keywords)
     }
@@ -161,11 +177,13 @@ impl<'a> Loader<'a, '_> {
         Ok(())
     }
 
-    fn reference(&mut self, reader: &Reader<'a, '_>) -> Result<Option<SpotId>, Error> {
-        let Some(reference) = reader.text("$ref")? else { return Ok(None) };
+    /// What a reference leads to. A document is one resource, for an `$id` below its root is refused; so the outermost
+    /// resource in which a `$dynamicRef` looks for its anchor is this document, and it means what a `$ref` would.
+    fn reference(&mut self, reader: &Reader<'a, '_>, keyword: &str) -> Result<Option<SpotId>, Error> {
+        let Some(reference) = reader.text(keyword)? else { return Ok(None) };
         match resolve(self.root, self.draft, reference) {
             Ok(Target { pointer, value, depth }) => self.intern(pointer, value, depth).map(Some),
-            Err(fault) => Err(Error::new(self.side, format!("{}/$ref", reader.pointer), fault)),
+            Err(fault) => Err(Error::new(self.side, format!("{}/{keyword}", reader.pointer), fault)),
         }
     }
 

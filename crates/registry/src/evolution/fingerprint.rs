@@ -32,8 +32,9 @@ pub(super) const ANNOTATIONS: [&str; 16] = [
 ];
 
 /// Keywords whose values hold subschemas; the walk follows those instead of quoting them.
-pub(super) const APPLICATORS: [&str; 23] = [
+pub(super) const APPLICATORS: [&str; 24] = [
     "$ref",
+    "$dynamicRef",
     "allOf",
     "anyOf",
     "oneOf",
@@ -58,22 +59,9 @@ pub(super) const APPLICATORS: [&str; 23] = [
     "const",
 ];
 
-/// Annotations that a dynamic reference may lead to, or by.
-const DYNAMIC_TARGETS: [&str; 4] = ["$anchor", "$dynamicAnchor", "$defs", "definitions"];
-
 impl Forms<'_> {
     /// Numbers the spots reachable from `conj` in the order of the walk and writes each one's words once.
     pub(super) fn fingerprint(&mut self, conj: &Conj) -> Result<String, Error> {
-        self.fingerprint_of(conj, &[])
-    }
-
-    /// The same with anchors and definitions, which no edge leads to where the reference is dynamic. Definitions are
-    /// quoted as they stand, their annotations too.
-    pub(super) fn fingerprint_with_definitions(&mut self, conj: &Conj) -> Result<String, Error> {
-        self.fingerprint_of(conj, &DYNAMIC_TARGETS)
-    }
-
-    fn fingerprint_of(&mut self, conj: &Conj, quoted: &[&str]) -> Result<String, Error> {
         let mut numbers: HashMap<SpotId, usize> = HashMap::new();
         let mut order: Vec<SpotId> = Vec::new();
         let mut number = |id: SpotId, order: &mut Vec<SpotId>| {
@@ -93,7 +81,11 @@ impl Forms<'_> {
         while let Some(id) = order.get(walked).copied() {
             walked += 1;
             self.spend(1, Some(&id))?;
-            text.push_str(&words(self.arena.spot(id).source, quoted));
+            let spot = self.arena.spot(id);
+            text.push_str(&words(spot.source));
+            // A constant of the gate's own has no words.
+            let own = spot.keywords.values.iter().flatten().filter(|_| !spot.source.is_object());
+            own.for_each(|(key, _)| text.push_str(key));
             for (edge, target) in self.edges(id) {
                 text.push_str(&format!("{edge}->{};", number(target, &mut order)));
             }
@@ -140,12 +132,12 @@ impl Forms<'_> {
 }
 
 /// What a schema object asserts besides its subschemas.
-fn words(source: &Value, quoted: &[&str]) -> String {
+fn words(source: &Value) -> String {
     let Some(fields) = source.as_object() else { return canonical(source) };
     let mut words: Vec<String> = Vec::new();
     for (keyword, value) in fields {
         let keyword = keyword.as_str();
-        if !quoted.contains(&keyword) && (ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-")) {
+        if ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-") {
             continue;
         }
         let sorted = match (keyword, value) {

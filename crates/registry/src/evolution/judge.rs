@@ -11,7 +11,9 @@ mod arrays;
 mod fields;
 mod objects;
 mod opaque;
+mod part;
 mod scalars;
+mod tags;
 mod unions;
 
 use std::collections::HashMap;
@@ -22,79 +24,13 @@ use super::kind::{Kind, Kinds};
 use super::limits::{PAIR_DEPTH_MAX, STEPS_MAX};
 use super::merged::Merged;
 use super::normal::{Forms, Normal};
-use super::report::{Direction, Finding, Severity};
+use super::report::Finding;
 use super::rule::Rule;
 use super::spot::{Conj, SpotId};
+use part::{Doubt, Part, Summary};
 use unions::Union;
 
 type Pair = (Conj, Conj);
-
-/// What a judgement amounts to, without its findings.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Summary {
-    replay: Option<Severity>,
-    consume: Option<Severity>,
-    /// Grows with the number and weight of findings; orders candidate pairings.
-    weight: u32,
-}
-
-impl Summary {
-    fn add(&mut self, other: Self) {
-        self.replay = self.replay.max(other.replay);
-        self.consume = self.consume.max(other.consume);
-        self.weight = self.weight.saturating_add(other.weight);
-    }
-
-    fn of(finding: &Finding) -> Self {
-        let severity = Some(finding.severity);
-        let touched = |direction| severity.filter(|_| finding.direction.touches(direction));
-        let weight = match finding.severity {
-            Severity::Note => 1,
-            Severity::Audit => 100,
-            Severity::Breaking => 1_000,
-        };
-        Self { replay: touched(Direction::Replay), consume: touched(Direction::Consume), weight }
-    }
-
-    /// Every old instance is a new one.
-    fn replays(self) -> bool {
-        self.replay <= Some(Severity::Note)
-    }
-
-    fn is_clean(self) -> bool {
-        self.replays() && self.consume <= Some(Severity::Note)
-    }
-}
-
-/// Findings of one pair, and the pairs below it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Part {
-    own: Vec<Finding>,
-    children: Vec<usize>,
-    summary: Summary,
-}
-
-impl Part {
-    fn find(&mut self, rule: Rule, pointer: impl Into<String>, change: impl Into<String>) {
-        self.add(Finding::new(rule, pointer, change));
-    }
-
-    fn add(&mut self, finding: Finding) {
-        self.summary.add(Summary::of(&finding));
-        self.own.push(finding);
-    }
-
-    fn child(&mut self, judged: Judged) {
-        self.summary.add(judged.summary);
-        self.children.push(judged.outcome);
-    }
-
-    fn join(&mut self, other: Self) {
-        self.summary.add(other.summary);
-        self.own.extend(other.own);
-        self.children.extend(other.children);
-    }
-}
 
 /// Two alternatives of one type, and how findings name the value they describe.
 #[derive(Clone, Copy)]
@@ -142,24 +78,36 @@ impl<'a> Judge<'a> {
 
     /// Judges two whole schemas and returns their findings.
     pub(super) fn compare(mut self, old: SpotId, new: SpotId) -> Result<Vec<Finding>, Error> {
-        let root = match self.judge(&vec![old], &vec![new], "") {
-            // Both were read, so neither is bad input: they are only too much to compare.
+        let judged = self.judge(&vec![old], &vec![new], "");
+        let mut findings = match self.outcomes.first() {
+            Some(root) => root.gathered(&self.outcomes),
+            None => Vec::new(),
+        };
+        match judged {
+            Ok(_) => {}
+            // Both were read, so neither is bad input: they are only too much to compare. What was found stays found.
             Err(_) if self.forms.exhausted() => {
                 let change = format!("{}: too much to compare, more than {STEPS_MAX} steps", named(""));
-                return Ok(vec![Finding::new(Rule::UnionUndecided, "", change)]);
+                findings.push(Finding::new(Rule::UnionUndecided, "", change));
             }
-            judged => judged?,
-        };
-        let mut seen = vec![false; self.outcomes.len()];
-        let mut pending = vec![root.outcome];
-        let mut findings = Vec::new();
-        while let Some(outcome) = pending.pop() {
-            if !std::mem::replace(&mut seen[outcome], true) {
-                findings.append(&mut self.outcomes[outcome].own);
-                pending.extend(&self.outcomes[outcome].children);
-            }
+            Err(error) => return Err(error),
         }
         Ok(findings)
+    }
+
+    /// Judges a pair below `part` and adds what it finds, also what it found before the bound on work was passed.
+    fn judge_below(&mut self, part: &mut Part, old: &Conj, new: &Conj, label: &str) -> Result<(), Error> {
+        let next = self.outcomes.len();
+        match self.judge(old, new, label) {
+            Ok(judged) => part.child(judged),
+            Err(error) => {
+                if next < self.outcomes.len() {
+                    part.child(Judged { outcome: next, summary: self.outcomes[next].summary });
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn judge(&mut self, old: &Conj, new: &Conj, label: &str) -> Result<Judged, Error> {
@@ -184,10 +132,12 @@ impl<'a> Judge<'a> {
         let outer_low = std::mem::replace(&mut self.low, usize::MAX);
         let leaning_before = self.leaning.len();
         self.depth += 1;
-        let part = self.judge_forms(old, new, label)?;
+        let mut part = Part::default();
+        let ended = self.judge_forms(old, new, label, &mut part);
         self.depth -= 1;
         let judged = Judged { outcome, summary: part.summary };
         self.outcomes[outcome] = part;
+        ended?;
         self.close(pair, judged, leaning_before);
         self.low = self.low.min(outer_low);
         Ok(judged)
@@ -223,26 +173,25 @@ impl<'a> Judge<'a> {
         Ok(self.judge(one, other, "")?.summary.replays() && self.judge(other, one, "")?.summary.replays())
     }
 
-    fn judge_forms(&mut self, old: &Conj, new: &Conj, label: &str) -> Result<Part, Error> {
-        let mut part = Part::default();
+    fn judge_forms(&mut self, old: &Conj, new: &Conj, label: &str, part: &mut Part) -> Result<(), Error> {
         if old == new {
-            return Ok(part);
+            return Ok(());
         }
         let (before, after) = (self.forms.exclusive(old)?, self.forms.exclusive(new)?);
-        self.judge_annotations(&before, &after, label, &mut part);
+        self.judge_annotations(&before, &after, label, part);
         if before.overflowed || after.overflowed {
             if self.forms.fingerprint(old)? != self.forms.fingerprint(new)? {
                 let pointer = self.place(&before.base, &after.base, &["oneOf", "anyOf"]);
                 part.find(Rule::UnionUndecided, pointer, format!("{}: the union differs", named(label)));
             }
-            return Ok(part);
+            return Ok(());
         }
-        self.judge_kinds(&before, &after, label, &mut part);
+        self.judge_kinds(&before, &after, label, part);
         for kind in before.kinds().and(after.kinds()).iter() {
             let (old, new) = (before.of_kind(kind), after.of_kind(kind));
-            self.judge_alternatives(Union { kind, old: &old, new: &new, label }, &mut part)?;
+            self.judge_alternatives(Union { kind, old: &old, new: &new, label }, part)?;
         }
-        Ok(part)
+        Ok(())
     }
 
     fn judge_kinds(&self, before: &Normal<'a>, after: &Normal<'a>, label: &str, part: &mut Part) {
@@ -253,42 +202,56 @@ impl<'a> Judge<'a> {
         }
         let pointer = self.place(&before.base, &after.base, &["type", "const", "enum"]);
         let change = format!("{}: type {} → {}", named(label), kind_names(had, before), kind_names(has, after));
+        let doubt = Doubt { replay: before.is_doubtful(gone), consume: after.is_doubtful(come) };
         if had.and(has).is_empty() && !gone.is_empty() && !come.is_empty() {
-            part.find(Rule::TypeChanged, pointer, change);
+            part.find_doubted(doubt, Finding::new(Rule::TypeChanged, pointer, change));
             return;
         }
         if !gone.is_empty() {
-            part.find(Rule::TypeNarrowed, pointer.clone(), change.clone());
+            part.find_doubted(doubt, Finding::new(Rule::TypeNarrowed, pointer.clone(), change.clone()));
         }
         if !come.is_empty() {
-            part.find(Rule::TypeWidened, pointer, change);
+            part.find_doubted(doubt, Finding::new(Rule::TypeWidened, pointer, change));
         }
     }
 
     /// Judges one alternative against another, for instances of one type.
     fn judge_merged(&mut self, kind: Kind, old: &Merged<'a>, new: &Merged<'a>, label: &str) -> Result<Part, Error> {
         let mut part = Part::default();
+        self.judge_merged_into(&mut part, kind, Sides { old, new, label })?;
+        Ok(part)
+    }
+
+    /// The same, adding to `part` also what was found before the bound on work was passed.
+    fn judge_merged_into(&mut self, part: &mut Part, kind: Kind, sides: Sides<'_, 'a>) -> Result<(), Error> {
+        let Sides { old, new, .. } = sides;
         self.forms.spend(1, new.spots.first())?;
         if old.spots == new.spots {
-            return Ok(part);
+            return Ok(());
         }
-        let sides = Sides { old, new, label };
-        self.judge_opaque(sides, &mut part)?;
-        let settled = self.judge_values(kind, sides, &mut part)?;
+        let doubt = self.judge_opaque(sides, part)?;
+        let mut decided = Part::default();
+        let ended = self.judge_decided(kind, sides, &mut decided);
+        part.join(decided.doubted(doubt));
+        ended
+    }
+
+    fn judge_decided(&mut self, kind: Kind, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
+        let settled = self.judge_values(kind, sides, part)?;
         match kind {
             Kind::Null | Kind::Boolean => {}
             Kind::Number => {
-                self.judge_integer(sides, &mut part);
+                self.judge_integer(sides, part);
                 if !settled {
-                    self.judge_number(sides, &mut part);
+                    self.judge_number(sides, part);
                 }
             }
             Kind::String if settled => {}
-            Kind::String => self.judge_string(sides, &mut part),
-            Kind::Array => self.judge_array(sides, &mut part)?,
-            Kind::Object => self.judge_object(sides, &mut part)?,
+            Kind::String => self.judge_string(sides, part),
+            Kind::Array => self.judge_array(sides, part)?,
+            Kind::Object => self.judge_object(sides, part)?,
         }
-        Ok(part)
+        Ok(())
     }
 
     /// The pointer of a keyword: where the new schema has it, else where the old one had it, else the new place itself.

@@ -5,10 +5,13 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::document::Arena;
+use super::document::{ANYTHING_SPOT, Arena, NOTHING_SPOT};
 use super::kind::{Kind, Kinds};
 use super::number::{Bound, Num};
 use super::spot::{ArrayLayer, Conditional, Conj, Contains, Count, Keywords, ObjectLayer, SpotId, Values};
+
+/// Integers between two bounds that are compared with an enumeration one by one.
+const INTEGERS_MAX: i128 = 1_000;
 
 /// A construct whose effect the gate does not decide; compared for equivalence only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +20,6 @@ pub(super) enum Opaque {
     Conditional,
     DependentSchemas,
     Unevaluated,
-    DynamicReference,
     /// A `oneOf` whose branches were not proven disjoint.
     Overlap,
 }
@@ -46,6 +48,8 @@ pub(super) struct Merged<'a> {
     pub(super) required: BTreeSet<&'a str>,
     pub(super) dependent_required: BTreeMap<&'a str, BTreeSet<&'a str>>,
     pub(super) fields: Count,
+    /// The most fields that a closed model leaves room for.
+    pub(super) ceiling: Option<u64>,
     pub(super) opaque: Vec<(Opaque, SpotId)>,
 }
 
@@ -84,6 +88,7 @@ impl<'a> Merged<'a> {
             required: BTreeSet::new(),
             dependent_required: BTreeMap::new(),
             fields: Count::default(),
+            ceiling: None,
             opaque: Vec::new(),
         }
     }
@@ -142,12 +147,12 @@ impl<'a> Merged<'a> {
             (keywords.conditional.is_some_and(Conditional::asserts), Opaque::Conditional),
             (!keywords.dependent_schemas.is_empty(), Opaque::DependentSchemas),
             (keywords.unevaluated_dynamic, Opaque::Unevaluated),
-            (keywords.dynamic_reference, Opaque::DynamicReference),
         ];
         self.opaque.extend(undecided.into_iter().filter(|(present, _)| *present).map(|(_, opaque)| (opaque, id)));
     }
 
-    /// Where `minProperties` asks for as many fields as a closed model has, each of them is required.
+    /// Where `minProperties` asks for as many fields as a closed model has, each of them is required; where
+    /// `maxProperties` leaves room for the required ones only, the model is closed.
     fn require_counted(&mut self, arena: &Arena<'a>) {
         let nothing = |id: SpotId| arena.spot(id).keywords.kinds.is_empty();
         for layer in &self.object_layers {
@@ -155,15 +160,25 @@ impl<'a> Merged<'a> {
                 continue;
             }
             let possible = || layer.properties.iter().filter(|(_, id)| !nothing(**id)).map(|(name, _)| *name);
-            if self.fields.min > 0 && self.fields.min >= possible().count() as u64 {
+            let count = possible().count() as u64;
+            self.ceiling = Some(self.ceiling.map_or(count, |ceiling| ceiling.min(count)));
+            if self.fields.min > 0 && self.fields.min >= count {
                 self.required.extend(possible());
             }
+        }
+        if !self.required.is_empty() && self.fields.max == Some(self.required.len() as u64) {
+            self.ceiling = self.fields.max;
+            let properties = self.required.iter().map(|name| (*name, ANYTHING_SPOT)).collect();
+            let additional = Some(NOTHING_SPOT);
+            self.object_layers.push(Rc::new(ObjectLayer { properties, patterns: BTreeMap::new(), additional }));
         }
     }
 
     /// Brings equal constraints to one spelling once everything is merged.
     fn settle(&mut self) {
         self.integer |= self.multiples.iter().any(|multiple| multiple.is_integral());
+        // One item alone does not repeat.
+        self.unique &= self.items.max.is_none_or(|max| max > 1);
         let integer = self.integer;
         self.multiples.retain(|multiple| !integer || Num::Int(1).is_multiple_of(*multiple) != Some(true));
         if self.integer {
@@ -178,6 +193,42 @@ impl<'a> Merged<'a> {
             self.integer = numbers.all(|number| Num::of(number).is_integral());
         }
         self.values = Some(values);
+    }
+
+    /// The values of one type that the rules leave, by canonical text, when those are known and few.
+    pub(super) fn few_values(&self, kind: Kind) -> Option<Vec<String>> {
+        match kind {
+            Kind::Number => self.few_integers(),
+            Kind::String => self.few_texts(),
+            Kind::Null | Kind::Boolean | Kind::Array | Kind::Object => None,
+        }
+    }
+
+    fn few_integers(&self) -> Option<Vec<String>> {
+        let (Some(lower), Some(upper)) = (self.minimum, self.maximum) else { return None };
+        let (Num::Int(first), Num::Int(last)) = (lower.value, upper.value) else { return None };
+        if !self.integer || last.checked_sub(first).is_none_or(|span| span >= INTEGERS_MAX) {
+            return None;
+        }
+        let mut integers = Vec::new();
+        for value in first..=last {
+            integers.extend(self.admits_number(Num::Int(value))?.then(|| value.to_string()));
+        }
+        Some(integers)
+    }
+
+    /// A pattern may list texts, and only one has no length.
+    fn few_texts(&self) -> Option<Vec<String>> {
+        let listed = match self.patterns.iter().find_map(|pattern| super::pattern::listed_names(pattern)) {
+            Some(listed) => listed,
+            None if self.length.max == Some(0) => vec![""],
+            None => return None,
+        };
+        let mut texts = Vec::new();
+        for text in listed {
+            texts.extend(self.admits_text(text)?.then(|| Value::from(text).to_string()));
+        }
+        Some(texts)
     }
 
     /// The enumerated values of one type, or `None` when the type's every value is meant.
@@ -238,7 +289,7 @@ impl<'a> Merged<'a> {
         for layer in &self.array_layers {
             match layer.prefix.get(position) {
                 Some(schema) => {
-                    item.listed |= *schema != super::document::ANYTHING_SPOT;
+                    item.listed |= *schema != ANYTHING_SPOT;
                     item.conj.push(*schema);
                 }
                 None => item.conj.extend(layer.rest),
@@ -254,12 +305,13 @@ impl<'a> Merged<'a> {
 
     /// What holds for the field `name`.
     pub(super) fn field(&self, name: &str) -> Field<'a> {
-        let mut field = Field { conj: Vec::new(), listed: false, mapped: Vec::new(), unsure: Vec::new() };
+        let mut field = Field { conj: Vec::new(), listed: false, named: false, mapped: Vec::new(), unsure: Vec::new() };
         for layer in &self.object_layers {
             let mut covered = false;
             if let Some(schema) = layer.properties.get(name) {
                 covered = true;
-                field.listed |= *schema != super::document::ANYTHING_SPOT;
+                field.named = true;
+                field.listed |= *schema != ANYTHING_SPOT;
                 field.conj.push(*schema);
             }
             let mut unsure = false;
@@ -289,6 +341,8 @@ impl<'a> Merged<'a> {
                 Some(_) | None => {}
             }
         }
+        // A map over listed names declares them.
+        field.listed |= field.named && !field.mapped.is_empty();
         field
     }
 }
@@ -304,6 +358,8 @@ pub(super) struct Field<'a> {
     pub(super) conj: Conj,
     /// Declared under `properties`.
     pub(super) listed: bool,
+    /// Spoken of by name, if only to allow it.
+    pub(super) named: bool,
     /// The schemas that cover it as a map would: matching patterns and `additionalProperties`.
     pub(super) mapped: Conj,
     /// Schemas of which it is not known whether they cover it.

@@ -52,6 +52,12 @@ impl<'a> Normal<'a> {
             .fold(Kinds::NONE, Kinds::with)
     }
 
+    /// Whether something undecided stands wherever one of these types is admitted, and so may refuse it.
+    pub(super) fn is_doubtful(&self, kinds: Kinds) -> bool {
+        let mut own = self.alternatives.iter().filter(|merged| !merged.kinds.and(kinds).is_empty());
+        own.all(|merged| !merged.opaque.is_empty())
+    }
+
     /// The alternatives of one type; enumerated scalars are gathered into one, so that consts meet an `enum`.
     pub(super) fn of_kind(&self, kind: Kind) -> Vec<Rc<Merged<'a>>> {
         let own = self.alternatives.iter().filter(|merged| merged.kinds.has(kind)).cloned();

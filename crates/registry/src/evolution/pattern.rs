@@ -20,6 +20,24 @@ pub(super) fn admits_everything(pattern: &str) -> bool {
     matches!(pattern, "" | ".*" | "^" | "$" | "^.*" | ".*$")
 }
 
+/// The plain characters that a pattern begins with: a start for texts that may match it.
+pub(super) fn literal_head(pattern: &str) -> &str {
+    let text = pattern.trim_start_matches('^');
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"_-:/".contains(c)).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// The names that a pattern lists, when it is `^name$` or `^(one|other)$` in plain characters.
+pub(super) fn listed_names(pattern: &str) -> Option<Vec<&str>> {
+    let inner = pattern.strip_prefix('^')?.strip_suffix('$')?;
+    let group = |open: &str| inner.strip_prefix(open)?.strip_suffix(')');
+    let plain = |name: &&str| !name.contains(|c: char| "\\^$.|?*+()[]{}".contains(c));
+    match group("(?:").or_else(|| group("(")) {
+        Some(names) => names.split('|').map(|name| Some(name).filter(plain)).collect(),
+        None => Some(inner).filter(plain).map(|name| vec![name]),
+    }
+}
+
 /// Whether `text` matches `pattern` somewhere; `None` when that is not decided.
 pub(super) fn matches(pattern: &str, text: &str) -> Option<bool> {
     if pattern == text_of_exact(pattern)? && !pattern.is_empty() {

@@ -98,6 +98,12 @@ impl Finding {
             remedy: rule.remedy().to_owned(),
         }
     }
+
+    /// Makes a breaking finding one that needs an audit: something that the gate does not decide may make up for it.
+    pub(super) fn soften(&mut self) {
+        self.severity = Severity::Audit;
+        self.remedy = super::rule::REVIEW_BESIDE.to_owned();
+    }
 }
 
 /// Everything found between two schemas, the severest first.
@@ -117,7 +123,8 @@ impl Report {
                 .then_with(|| left.rule.id().cmp(right.rule.id()))
                 .then_with(|| left.change.cmp(&right.change))
         });
-        findings.dedup_by(|left, right| left.rule == right.rule && left.pointer == right.pointer);
+        let mut seen = std::collections::HashSet::new();
+        findings.retain(|finding| seen.insert((finding.rule, finding.pointer.clone())));
         if findings.len() > FINDINGS_MAX {
             let dropped = findings.len() - FINDINGS_MAX;
             findings.truncate(FINDINGS_MAX);

@@ -11,6 +11,10 @@ const AUDIT: &str = "audit at least the last 30 days of events against the new s
 /// The remedy of everything that the gate does not decide.
 const REVIEW: &str =
     "the gate does not decide this construct: review it by hand and audit past events, or keep it as it was";
+/// The remedy of a promise to consumers that no longer holds.
+const CONSUMERS: &str = "check that no consumer counts on what may now be missing, or keep the old form";
+/// The remedy of what would be breaking, were it not for something undecided beside it.
+pub(super) const REVIEW_BESIDE: &str = "breaking, unless a construct beside it that the gate does not decide says the same as before: review it by hand, or keep the old form";
 const NOTHING: &str = "nothing to do; the content hash changes";
 
 macro_rules! rules {
@@ -83,7 +87,9 @@ rules! {
     DependentRequiredRemoved "dependent-required-removed" Breaking Consume NEW_VERSION,
         "A field is no longer required when another is present.";
     PropertyCountTightened "property-count-tightened" Audit Replay AUDIT, "`minProperties` or `maxProperties` was tightened.";
-    PropertyCountWidened "property-count-widened" Note Consume NOTHING, "`minProperties` or `maxProperties` was relaxed.";
+    PropertyCountWidened "property-count-widened" Note Consume NOTHING, "`maxProperties` was relaxed.";
+    PropertyMinimumLowered "property-minimum-lowered" Audit Consume CONSUMERS,
+        "`minProperties` was relaxed, so fields of which some were always there may now all be missing.";
 
     TypeChanged "type-changed" Breaking Both NEW_VERSION, "A value has another type.";
     TypeNarrowed "type-narrowed" Breaking Replay NEW_VERSION, "A type that old events may use is no longer accepted.";
@@ -107,11 +113,16 @@ rules! {
     SemanticsChanged "semantics-changed" Breaking Both NEW_VERSION, "The encoding or media type of a text changed.";
 
     ItemCountTightened "item-count-tightened" Audit Replay AUDIT, "`minItems` or `maxItems` was tightened.";
-    ItemCountWidened "item-count-widened" Note Consume NOTHING, "`minItems` or `maxItems` was relaxed.";
+    ItemCountWidened "item-count-widened" Note Consume NOTHING, "`maxItems` was relaxed.";
+    ItemMinimumLowered "item-minimum-lowered" Audit Consume CONSUMERS,
+        "`minItems` was relaxed, so items that were always there may now be missing.";
     UniqueItemsRequired "unique-items-required" Audit Replay AUDIT, "Items must now be unique.";
-    UniqueItemsLifted "unique-items-lifted" Note Consume NOTHING, "Items may now repeat.";
+    UniqueItemsLifted "unique-items-lifted" Audit Consume
+        "check that no consumer counts on distinct items, or keep the old form", "Items may now repeat.";
     ContainsTightened "contains-tightened" Audit Replay AUDIT, "`contains` was added or changed.";
-    ContainsWidened "contains-widened" Note Consume NOTHING, "`contains` was removed or relaxed.";
+    ContainsWidened "contains-widened" Note Consume NOTHING, "`maxContains` was relaxed.";
+    ContainsLowered "contains-lowered" Audit Consume CONSUMERS,
+        "`contains` or `minContains` was relaxed, so an item that was always there may now be missing.";
     TuplePositionAdded "tuple-position-added" Note Consume NOTHING, "A position was added to a closed tuple.";
     TuplePositionAddedToOpenModel "tuple-position-added-to-open-model" Audit Replay AUDIT,
         "A constrained position was added to a tuple that allowed any further item.";
@@ -136,7 +147,6 @@ rules! {
     DependentSchemasUndecided "dependent-schemas-undecided" Audit Both REVIEW, "`dependentSchemas` differs.";
     UnevaluatedUndecided "unevaluated-undecided" Audit Both REVIEW,
         "`unevaluatedProperties` or `unevaluatedItems`, or what it depends on, differs.";
-    DynamicRefUndecided "dynamic-ref-undecided" Audit Both REVIEW, "A schema with `$dynamicRef` differs.";
 
     DefaultChanged "default-changed" Note Consume
         "check that readers of old events may take the new default for an absent field",

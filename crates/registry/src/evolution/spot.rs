@@ -66,7 +66,6 @@ pub(super) struct Keywords<'a> {
     pub(super) unevaluated_items: Option<SpotId>,
     /// An `unevaluated*` whose reach depends on the instance.
     pub(super) unevaluated_dynamic: bool,
-    pub(super) dynamic_reference: bool,
 }
 
 /// `if` with what follows from it.
@@ -174,7 +173,6 @@ impl Default for Keywords<'_> {
             unevaluated_properties: None,
             unevaluated_items: None,
             unevaluated_dynamic: false,
-            dynamic_reference: false,
         }
     }
 }
@@ -204,7 +202,6 @@ impl Keywords<'_> {
             || self.not.is_some()
             || self.conditional.is_some_and(Conditional::asserts)
             || !self.dependent_schemas.is_empty()
-            || self.dynamic_reference
     }
 
     /// Whether the keywords assert nothing by themselves; `$ref` and `allOf` are not counted.

@@ -55,7 +55,7 @@ pub struct Children<'a> {
 impl<'a> PayloadNode<'a> {
     /// A member of an object.
     pub fn member(&self, name: &str) -> Option<PayloadNode<'a>> {
-        self.as_object()?.find(|key, _| key == name)
+        self.as_object()?.named(name)
     }
 
     /// The text of a string.
@@ -178,9 +178,21 @@ impl<'a> Children<'a> {
         PayloadNode::Slot { payload: self.payload, at }
     }
 
-    /// The first member that a test accepts.
-    fn find(self, accepts: impl Fn(&str, PayloadNode<'a>) -> bool) -> Option<PayloadNode<'a>> {
-        self.members().find(|(name, node)| accepts(name, *node)).map(|(_, node)| node)
+    /// The first member with this name. Most names differ in length already, so few texts are looked at.
+    fn named(self, name: &str) -> Option<PayloadNode<'a>> {
+        let (payload, mut at) = (self.payload, self.at);
+        while at < self.end {
+            let key = payload.slots[at as usize];
+            let same = match key.kind {
+                Kind::Plain => (key.end - key.start) as usize == name.len() && payload.slice(key) == name,
+                _ => payload.string(key).is_some_and(|key| key == name),
+            };
+            if same {
+                return Some(self.node(at + 1));
+            }
+            at = payload.slots[at as usize + 1].next;
+        }
+        None
     }
 }
 
@@ -194,7 +206,7 @@ impl<'a> Object<'a, InPlace> for Children<'a> {
     }
 
     fn get(&self, key: &String) -> Option<PayloadNode<'a>> {
-        self.find(|name, _| name == key)
+        self.named(key)
     }
 
     fn members(&self) -> Members<'a> {

@@ -92,7 +92,7 @@ fn what_is_no_bundle_is_refused() {
         .assert_eq(&refusal(b"\xff\xfe"));
     expect!["the bundle is not strict JSON: line 1, column 15: the key `bundle` stands twice in one object (json-duplicate-key)"].assert_eq(&refusal(b"{\"bundle\": 1, \"bundle\": 1}"));
     expect!["the bundle is not strict JSON: line 1, column 13: the document ends too early; expected `,` or `}` (json-truncated)"].assert_eq(&refusal(b"{\"bundle\": 1"));
-    expect!["the bundle is not strict JSON: line 1, column 128, at /0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0: nested deeper than 127 levels (json-too-deep)"].assert_eq(&refusal("[".repeat(10_000).as_bytes()));
+    expect!["the bundle is not strict JSON: line 1, column 128, at /0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0…/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0: nested deeper than 127 levels (json-too-deep)"].assert_eq(&refusal("[".repeat(10_000).as_bytes()));
 }
 
 #[test]

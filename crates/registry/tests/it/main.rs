@@ -5,6 +5,7 @@ mod catalogue;
 mod check;
 mod evolution;
 mod files;
+mod guide;
 mod hash;
 mod payload;
 mod rows;

@@ -123,7 +123,7 @@ async fn clock(client: &Client, now_ms: i64) -> Result<Check, tokio_postgres::Er
 }
 
 async fn partitions(client: &Client) -> Result<Check, tokio_postgres::Error> {
-    let sql = "SELECT count(*) FILTER (WHERE lower > (SELECT last_value FROM karwan.log_seq)), count(*) FROM karwan.partition";
+    let sql = "SELECT count(*) FILTER (WHERE lower > (SELECT karwan.highest())), count(*) FROM karwan.partition";
     let row = client.query_one(sql, &[]).await?;
     let (ahead, all): (i64, i64) = (row.get(0), row.get(1));
     let found = format!("{ahead} stretches of the log are ahead, {all} in all");

@@ -1,105 +1,286 @@
+//! SQLite: one file, one process that writes it, readers beside it.
+//!
+//! Writes pass through one thread ([`writer`]), in groups; the rules of a unit are in [`flush`]. Tenancy is by type
+//! alone: whoever can open the file can read all of it.
+
+mod backfill;
+mod backup;
+mod consumer;
+mod doctor;
+mod documents;
+mod error;
+mod file;
+mod flush;
+mod log;
+mod readers;
+mod report;
+mod schema;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use karwan_envelope::time::{Clock, SystemClock};
+use karwan_registry::Catalogue;
+use rusqlite::Connection;
+
 use crate::backend::Refusal;
 use crate::backup::Copied;
 use crate::consumer::{Dead, Lane, LaneTaken, Parked};
 use crate::doctor::Check;
-use crate::error::Error;
+use crate::error::{DatabaseError, Error};
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
 use crate::log::{Filter, Holder, LogRow, Seq};
 use crate::migrate::{Migrated, Progress};
 use crate::query::Parts;
 use crate::report::{Stats, TableSize};
+use crate::sqlite::documents::Tables;
+use crate::sqlite::error::Fault;
+use crate::sqlite::readers::Readers;
+use crate::sqlite::writer::Writer;
 use crate::store::Options;
 use crate::write_set::{Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
-use karwan_registry::Catalogue;
-use std::path::Path;
-pub(crate) struct Sqlite;
+
+/// Connections of somebody who only looks.
+const LOOKERS: usize = 2;
+
+/// An open file.
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    incarnation: i64,
+    tables: Arc<Tables>,
+    clock: Arc<dyn Clock>,
+    /// Closed before the writer: the last connection to close tidies up, and a reader could not.
+    readers: Arc<Readers>,
+    /// None where the file was opened for reading only.
+    writer: Option<Writer>,
+}
+
 impl Sqlite {
-    pub async fn open(_: &Path, _: &Options, _: &Kinds) -> Result<Self, Error> {
-        Err(Error::Closed)
+    pub async fn open(path: &Path, options: &Options, kinds: &Kinds) -> Result<Self, Error> {
+        let path = file::absolute(path)?;
+        file::must_exist(&path)?;
+        let (meta, writer) = if options.read_only {
+            let connection = file::reader(&path)?;
+            let meta = file::admitted(&path, &connection)?;
+            schema::admit_kinds(&path, &connection, kinds).map_err(|fault| fault.error(&path))?;
+            (meta, None)
+        } else {
+            let lock = file::lock(&path)?;
+            let connection = file::writer(&path)?;
+            let meta = file::admitted(&path, &connection)?;
+            let ready = schema::admit_kinds(&path, &connection, kinds)
+                .and_then(|()| schema::leave_behind(&connection, kinds))
+                .and_then(|()| bound(&connection, options.file_bytes_max));
+            ready.map_err(|fault| fault.error(&path))?;
+            let writer = Writer::start(connection, lock).map_err(|error| error::file_said(&path, error))?;
+            (meta, Some(writer))
+        };
+        Ok(Self {
+            incarnation: meta.incarnation,
+            tables: Arc::new(Tables::of(kinds)),
+            clock: options.clock.clone(),
+            readers: Arc::new(Readers::new(path.clone(), options.connections_max)),
+            writer,
+            path,
+        })
     }
-    pub async fn look(_: &Path) -> Result<Self, Error> {
-        Err(Error::Closed)
+
+    /// Opens for looking only, beside a process that may be writing: no lock is taken, and no kinds are asked for.
+    pub async fn look(path: &Path) -> Result<Self, Error> {
+        let path = file::absolute(path)?;
+        file::must_exist(&path)?;
+        let meta = file::admitted(&path, &file::reader(&path)?)?;
+        Ok(Self {
+            incarnation: meta.incarnation,
+            tables: Arc::new(Tables::of(&Kinds::new(&[])?)),
+            clock: Arc::new(SystemClock),
+            readers: Arc::new(Readers::new(path.clone(), LOOKERS)),
+            writer: None,
+            path,
+        })
     }
+
+    async fn read<T, W>(&self, work: W) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.readers.run(work).await.map_err(|fault| fault.error(&self.path))
+    }
+
+    async fn write<T, W>(&self, work: W) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection, i64) -> Result<T, Fault> + Send + 'static,
+    {
+        self.try_write(work).await.map_err(|fault| fault.error(&self.path))
+    }
+
+    /// Work for the writer; the time is taken when it is done, not when it is asked for.
+    async fn try_write<T, W>(&self, work: W) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection, i64) -> Result<T, Fault> + Send + 'static,
+    {
+        let Some(writer) = &self.writer else {
+            let cause = DatabaseError::Words("it was opened for reading only".to_owned());
+            return Err(Error::ReadOnly { store: error::name(&self.path), cause }.into());
+        };
+        let clock = self.clock.clone();
+        writer.run(move |connection| work(connection, clock.now().unix_ms())).await
+    }
+
     pub fn incarnation(&self) -> i64 {
-        0
+        self.incarnation
     }
-    pub async fn document(&self, _: TenantBits, _: &Kind, _: &str) -> Result<Option<DocumentRow>, Error> {
-        Err(Error::Closed)
+
+    pub async fn document(&self, tenant: TenantBits, kind: &Kind, id: &str) -> Result<Option<DocumentRow>, Error> {
+        let (tables, kind, id) = (self.tables.clone(), *kind, id.to_owned());
+        self.read(move |connection| tables.read(connection, tenant, &kind, &id)).await
     }
-    pub async fn query(&self, _: TenantBits, _: &Kind, _: &Parts) -> Result<Vec<DocumentRow>, Error> {
-        Err(Error::Closed)
+
+    pub async fn query(&self, tenant: TenantBits, kind: &Kind, parts: &Parts) -> Result<Vec<DocumentRow>, Error> {
+        let (kind, parts) = (*kind, parts.clone());
+        self.read(move |connection| documents::query(connection, tenant, &kind, &parts)).await
     }
-    pub async fn flush(&self, _: WriteSet) -> Result<Flushed, Refusal> {
-        Err(Error::Closed.into())
+
+    pub async fn flush(&self, set: WriteSet) -> Result<Flushed, Refusal> {
+        let tables = self.tables.clone();
+        let flushed = self.try_write(move |connection, now| flush::flush(connection, &tables, &set, now)).await;
+        flushed.map_err(|fault| fault.refusal(&self.path))
     }
-    pub async fn unit_committed(&self, _: UnitClaim) -> Result<bool, Error> {
-        Err(Error::Closed)
+
+    pub async fn unit_committed(&self, claim: UnitClaim) -> Result<bool, Error> {
+        self.read(move |connection| flush::unit_committed(connection, claim)).await
     }
+
     pub async fn highest(&self) -> Result<Seq, Error> {
-        Err(Error::Closed)
+        self.read(log::highest).await
     }
+
+    /// One writer: whatever is visible is decided.
     pub async fn safe(&self) -> Result<Seq, Error> {
-        Err(Error::Closed)
+        self.highest().await
     }
-    pub async fn rows(&self, _: Seq, _: Seq, _: &Filter, _: usize) -> Result<Vec<LogRow>, Error> {
-        Err(Error::Closed)
+
+    pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
+        let filter = filter.clone();
+        self.read(move |connection| log::rows(connection, after, until, &filter, limit)).await
     }
+
     pub async fn floor(&self) -> Result<Seq, Error> {
-        Err(Error::Closed)
+        self.read(log::floor).await
     }
+
+    /// Nobody holds readers back: the writer's transaction ends before anybody else's begins.
     pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
-        Err(Error::Closed)
+        Ok(Vec::new())
     }
+
     pub async fn stats(&self) -> Result<Stats, Error> {
-        Err(Error::Closed)
+        let incarnation = self.incarnation;
+        self.read(move |connection| report::stats(connection, incarnation)).await
     }
+
     pub async fn sizes(&self) -> Result<Vec<TableSize>, Error> {
-        Err(Error::Closed)
+        self.read(report::sizes).await
     }
-    pub async fn prune(&self, _: i64) -> Result<u64, Error> {
-        Err(Error::Closed)
+
+    pub async fn prune(&self, before_ms: i64) -> Result<u64, Error> {
+        let mut gone = 0;
+        for of in &report::PRUNABLE {
+            let mut after = Some(Vec::new());
+            while let Some(from) = after {
+                let chunk =
+                    self.write(move |connection, _| report::prune_chunk(connection, of, &from, before_ms)).await?;
+                gone += chunk.0;
+                after = chunk.1;
+            }
+        }
+        Ok(gone)
     }
-    pub async fn drop_log(&self, _: Seq) -> Result<Seq, Error> {
-        Err(Error::Closed)
+
+    pub async fn drop_log(&self, up_to: Seq) -> Result<Seq, Error> {
+        loop {
+            let (floor, finished) = self.write(move |connection, _| log::drop_chunk(connection, up_to)).await?;
+            if finished {
+                return Ok(floor);
+            }
+        }
     }
-    pub async fn take_lane(&self, _: &Lane, _: &str, _: i64) -> Result<Option<LaneTaken>, Error> {
-        Err(Error::Closed)
+
+    pub async fn take_lane(&self, lane: &Lane, node: &str, lease_ms: i64) -> Result<Option<LaneTaken>, Error> {
+        let (lane, node) = (lane.clone(), node.to_owned());
+        self.write(move |connection, now| consumer::take_lane(connection, &lane, &node, lease_ms, now)).await
     }
-    pub async fn beat(&self, _: &str, _: i64) -> Result<Vec<String>, Error> {
-        Err(Error::Closed)
+
+    pub async fn beat(&self, node: &str, lease_ms: i64) -> Result<Vec<String>, Error> {
+        let node = node.to_owned();
+        self.write(move |connection, now| consumer::beat(connection, &node, lease_ms, now)).await
     }
-    pub async fn save_position(&self, _: &LaneHold, _: Seq, _: bool) -> Result<(), Error> {
-        Err(Error::Closed)
+
+    pub async fn save_position(&self, hold: &LaneHold, seq: Seq, release: bool) -> Result<(), Error> {
+        let hold = hold.clone();
+        self.write(move |connection, _| consumer::save_position(connection, &hold, seq, release)).await
     }
-    pub async fn handled(&self, _: &str, _: &[u128]) -> Result<Vec<u128>, Error> {
-        Err(Error::Closed)
+
+    pub async fn handled(&self, consumer: &str, events: &[u128]) -> Result<Vec<u128>, Error> {
+        let (consumer, events) = (consumer.to_owned(), events.to_vec());
+        self.read(move |connection| consumer::handled(connection, &consumer, &events)).await
     }
-    pub async fn park(&self, _: &LaneHold, _: &[Parked]) -> Result<(), Error> {
-        Err(Error::Closed)
+
+    pub async fn park(&self, hold: &LaneHold, events: &[Parked]) -> Result<(), Error> {
+        let (hold, events) = (hold.clone(), events.to_vec());
+        self.write(move |connection, _| consumer::park(connection, &hold, &events)).await
     }
-    pub async fn parked(&self, _: &Lane, _: usize) -> Result<Vec<Parked>, Error> {
-        Err(Error::Closed)
+
+    pub async fn parked(&self, lane: &Lane, limit: usize) -> Result<Vec<Parked>, Error> {
+        let lane = lane.clone();
+        self.read(move |connection| consumer::parked(connection, &lane, limit)).await
     }
-    pub async fn bury(&self, _: &LaneHold, _: &Dead) -> Result<(), Error> {
-        Err(Error::Closed)
+
+    pub async fn bury(&self, hold: &LaneHold, dead: &Dead) -> Result<(), Error> {
+        let (hold, dead) = (hold.clone(), dead.clone());
+        self.write(move |connection, now| consumer::bury(connection, &hold, &dead, now)).await
     }
-    pub async fn dead(&self, _: &str, _: Seq, _: usize) -> Result<Vec<Dead>, Error> {
-        Err(Error::Closed)
+
+    pub async fn dead(&self, consumer: &str, after: Seq, limit: usize) -> Result<Vec<Dead>, Error> {
+        let consumer = consumer.to_owned();
+        self.read(move |connection| consumer::dead(connection, &consumer, after, limit)).await
     }
 }
-pub async fn migrate(_: &Path, _: &[&Catalogue], _: &Kinds, _: Progress<'_>) -> Result<Migrated, Error> {
-    Err(Error::Closed)
+
+/// Bounds the file's size; the write that would pass it is refused as a full disk is.
+fn bound(connection: &Connection, bytes_max: Option<u64>) -> Result<(), Fault> {
+    let Some(bytes_max) = bytes_max else { return Ok(()) };
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let pages = (bytes_max / page.max(1) as u64).clamp(1, u64::from(u32::MAX) - 1);
+    Ok(connection.pragma_update_and_check(None, "max_page_count", pages as i64, |_| Ok(()))?)
 }
-pub async fn doctor(_: &Path, _: i64) -> Result<Vec<Check>, Error> {
-    Err(Error::Closed)
+
+pub(crate) async fn migrate(
+    path: &Path,
+    catalogues: &[&Catalogue],
+    kinds: &Kinds,
+    progress: Progress<'_>,
+) -> Result<Migrated, Error> {
+    schema::migrate(path, catalogues, kinds, progress)
 }
-pub async fn resume(_: &Path) -> Result<(), Error> {
-    Err(Error::Closed)
+
+pub(crate) async fn doctor(path: &Path, now_ms: i64) -> Result<Vec<Check>, Error> {
+    doctor::doctor(path, now_ms)
 }
-pub async fn backup(_: &Path, _: &Path, _: Progress<'_>) -> Result<Copied, Error> {
-    Err(Error::Closed)
+
+pub(crate) async fn backup(path: &Path, out: &Path, progress: Progress<'_>) -> Result<Copied, Error> {
+    backup::backup(path, out, progress)
 }
-pub async fn restore(_: &Path, _: &Path, _: Progress<'_>) -> Result<Copied, Error> {
-    Err(Error::Closed)
+
+pub(crate) async fn restore(path: &Path, from: &Path, progress: Progress<'_>) -> Result<Copied, Error> {
+    backup::restore(path, from, progress)
+}
+
+pub(crate) async fn resume(path: &Path) -> Result<(), Error> {
+    backup::resume(path)
 }

@@ -103,8 +103,8 @@ fn value(parameter: &str) -> Option<String> {
         "p_locks" => "ARRAY[:serial]".to_owned(),
         "p_subject" => "ARRAY[1]".to_owned(),
         "p_slot" => "ARRAY[7]".to_owned(),
-        "p_key" => "ARRAY['pay_' || :serial]".to_owned(),
-        "p_idem" => "ARRAY['pay_' || :serial || ':capture']".to_owned(),
+        "p_key" => "ARRAY['pay_' || :serial::text]".to_owned(),
+        "p_idem" => "ARRAY['pay_' || :serial::text || ':capture']".to_owned(),
         "p_envelope" => "ARRAY[:envelope]".to_owned(),
         _ => return None,
     })

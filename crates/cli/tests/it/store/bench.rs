@@ -80,7 +80,7 @@ fn units_on_a_file_are_measured_and_the_scratch_file_goes() {
         std::fs::read_dir(folder.path()).expect("it is ours").flatten().map(|it| it.file_name()).collect();
     assert!(files.iter().all(|name| !name.to_string_lossy().contains("bench")), "{files:?}");
     let stats = karwan(&["log", "stats", "--store", &address, "--format", "json"]).exits(0).json();
-    assert_eq!(stats["end"], "1-0", "the given file is untouched");
+    assert!(stats["end"].as_str().is_some_and(|end| end.ends_with("-0")), "the given file is untouched: {stats}");
     let elsewhere = Folder::new();
     let new = format!("sqlite:{}", elsewhere.name("new.db"));
     karwan(&[&["bench", "append", "--store", &new], &FEW[..]].concat()).exits(0);

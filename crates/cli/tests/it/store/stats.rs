@@ -29,7 +29,7 @@ fn sizes_are_told_table_by_table() {
     for table in ["log", "intent", "unit", "inbox", "subject"] {
         assert!(tables.contains(&table), "{tables:?}");
     }
-    assert_eq!(tables.iter().filter(|table| table.starts_with("log")).count(), 1, "stretches are one table");
+    assert_eq!(tables.iter().filter(|table| table.starts_with("log_")).count(), 0, "stretches are one table");
     karwan(&["log", "stats", "--store", &place.url(), "--sizes"]).exits(0).prints("BYTES").prints("intent");
 }
 
@@ -37,7 +37,7 @@ fn sizes_are_told_table_by_table() {
 fn an_empty_file_has_no_rows() {
     let (_folder, address) = file();
     let stats = karwan(&["log", "stats", "--store", &address, "--sizes", "--format", "json"]).exits(0).json();
-    assert_eq!(stats["end"], "1-0");
+    assert!(stats["end"].as_str().is_some_and(|end| end.ends_with("-0")), "{stats}");
     assert_eq!(stats["subjects"], json!([]));
     assert!(stats["sizes"].as_array().is_some_and(|tables| tables.iter().any(|table| table["table"] == "log")));
 }

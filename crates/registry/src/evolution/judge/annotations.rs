@@ -124,7 +124,6 @@ fn is_known(keyword: &str) -> bool {
         || APPLICATORS.contains(&keyword)
         || JUDGED.contains(&keyword)
         || keyword.starts_with("x-")
-        || keyword == "$dynamicRef"
 }
 
 fn changed(label: &str, keyword: &str, old: Option<String>, new: Option<String>) -> String {

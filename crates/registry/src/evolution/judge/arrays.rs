@@ -4,6 +4,7 @@ use super::scalars::CountRules;
 use super::{Judge, Part, Sides, named};
 use crate::evolution::error::Error;
 use crate::evolution::merged::{Item, Merged};
+use crate::evolution::report::{Direction, Finding};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Conj, Contains, Count};
 
@@ -11,6 +12,7 @@ const ITEMS: CountRules = CountRules {
     keywords: ["minItems", "maxItems"],
     tightened: Rule::ItemCountTightened,
     widened: Rule::ItemCountWidened,
+    lowered: Rule::ItemMinimumLowered,
 };
 
 impl<'a> Judge<'a> {
@@ -24,7 +26,9 @@ impl<'a> Judge<'a> {
         let declared = old.positions().max(new.positions());
         self.judge_further_items(sides, (before, after), declared, part)?;
         // A list whose rest is closed has its length from its positions; those were judged one by one.
-        self.judge_count(&ITEMS, sides, (old.items.and(before), new.items.and(after)), part);
+        let (mut count, mut now) = (old.items.and(before), new.items.and(after));
+        (count.min, now.min) = least_items(old, new);
+        self.judge_count(&ITEMS, sides, (count, now), part);
         if old.unique != new.unique {
             let rule = if new.unique { Rule::UniqueItemsRequired } else { Rule::UniqueItemsLifted };
             let change = format!("{}: uniqueItems {} → {}", named(label), old.unique, new.unique);
@@ -80,11 +84,10 @@ impl<'a> Judge<'a> {
             part.find(Rule::TuplePositionMadeOptional, self.pointer_of(&is.conj), change);
         }
         if was.listed && !is.listed && self.forms.is_anything(&is.conj)? && !self.forms.is_anything(&was.conj)? {
-            part.find(
-                Rule::TuplePositionRemoved,
-                self.pointer_of(&was.conj),
-                format!("{}: position gone", named(&label)),
-            );
+            let change = format!("{}: position gone", named(&label));
+            let finding = Finding::new(Rule::TuplePositionRemoved, self.pointer_of(&was.conj), change);
+            // Anything is admitted there, so no old event is refused.
+            part.add(Finding { direction: Direction::Consume, ..finding });
         } else if !was.listed && is.listed && self.forms.is_anything(&was.conj)? {
             let rule = if self.forms.is_anything(&is.conj)? {
                 Rule::TuplePositionAdded
@@ -93,7 +96,7 @@ impl<'a> Judge<'a> {
             };
             part.find(rule, self.pointer_of(&is.conj), format!("{}: position added", named(&label)));
         } else {
-            part.child(self.judge(&was.conj, &is.conj, &label)?);
+            self.judge_below(part, &was.conj, &is.conj, &label)?;
         }
         Ok(())
     }
@@ -118,8 +121,8 @@ impl<'a> Judge<'a> {
         // A list with a longest length is closed by its count alone, which is judged as a count.
         let closed = |merged: &Merged<'a>, reach: Count| !reach.admits(next) && merged.items.max != reach.max;
         match (before.admits(next), after.admits(next)) {
-            (true, true) => part.child(self.judge(&was, &is, &format!("{label}[]"))?),
-            (false, true) if self.is_described(&was)? => part.child(self.judge(&was, &is, &format!("{label}[]"))?),
+            (true, true) => self.judge_below(part, &was, &is, &format!("{label}[]"))?,
+            (false, true) if self.is_described(&was)? => self.judge_below(part, &was, &is, &format!("{label}[]"))?,
             (true, false) if closed(new, after) => {
                 let change = format!("{}: further items are refused", named(label));
                 part.find(Rule::ArrayClosed, self.place_in(old, new, &keywords), change);
@@ -146,15 +149,20 @@ impl<'a> Judge<'a> {
                 return Ok(());
             }
         }
+        let mut relaxed = None;
         for known in &old.contains {
-            let mut kept = false;
+            let (mut kept, mut promised) = (false, false);
             for wanted in &new.contains {
                 kept = kept || self.contains_implies(wanted, known)?;
+                promised = promised || self.contains_as_many(wanted, known)?;
             }
             if !kept {
-                part.find(Rule::ContainsWidened, pointer, format!("{}: `contains` relaxed", named(label)));
-                return Ok(());
+                let rule = if promised { Rule::ContainsWidened } else { Rule::ContainsLowered };
+                relaxed = relaxed.max(Some((rule.severity(), rule)));
             }
+        }
+        if let Some((_, rule)) = relaxed {
+            part.find(rule, pointer, format!("{}: `contains` relaxed", named(label)));
         }
         Ok(())
     }
@@ -162,13 +170,33 @@ impl<'a> Judge<'a> {
     /// Whether every array that satisfies `known` satisfies `wanted`.
     fn contains_implies(&mut self, known: &Contains, wanted: &Contains) -> Result<bool, Error> {
         let (schema, other) = (vec![known.schema], vec![wanted.schema]);
-        let at_least = wanted.count.min == 0
-            || (known.count.min >= wanted.count.min && self.judge(&schema, &other, "")?.summary.replays());
+        let at_least = self.contains_as_many(known, wanted)?;
         let at_most = match (known.count.max, wanted.count.max) {
             (_, None) => true,
             (None, Some(_)) => false,
             (Some(known), Some(wanted)) => known <= wanted && self.judge(&other, &schema, "")?.summary.replays(),
         };
         Ok(at_least && at_most)
+    }
+
+    /// Whether every array that satisfies `known` has at least the matching items that `wanted` asks for.
+    fn contains_as_many(&mut self, known: &Contains, wanted: &Contains) -> Result<bool, Error> {
+        Ok(wanted.count.min == 0
+            || (known.count.min >= wanted.count.min
+                && self.judge(&vec![known.schema], &vec![wanted.schema], "")?.summary.replays()))
+    }
+}
+
+/// The lower ends as far as they say more than `contains` does, whose items count anyway.
+fn least_items(old: &Merged<'_>, new: &Merged<'_>) -> (u64, u64) {
+    let floor = |merged: &Merged<'_>| {
+        merged.contains.iter().map(|contains| contains.count.min).chain([merged.items.min]).max().unwrap_or(0)
+    };
+    if new.items.min > floor(old) {
+        (floor(old), new.items.min)
+    } else if old.items.min > floor(new) {
+        (old.items.min, floor(new))
+    } else {
+        (0, 0)
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::part::{Doubt, Summary};
 use super::{Judge, Part, Sides, field_label, named};
 use crate::evolution::error::Error;
 use crate::evolution::limits::PAIRINGS_MAX;
 use crate::evolution::merged::{Field, Merged};
+use crate::evolution::report::{Finding, Severity};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::Conj;
 
@@ -24,6 +26,32 @@ struct Named<'a> {
 impl<'a> Judge<'a> {
     pub(super) fn judge_fields(&mut self, pair: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let (mut gone, mut come) = (Vec::new(), Vec::new());
+        let ended = self.judge_names_spoken(pair, (&mut gone, &mut come), part);
+        if ended.is_err() {
+            // The bound on work was passed before renames were looked for. Gone they are, whatever the word for it.
+            for field in gone {
+                let change = format!("{}: field removed", pair.label_of(&field));
+                part.find(Rule::FieldRemoved, self.pointer_of(&field.was.conj), change);
+            }
+            return ended;
+        }
+        self.take_renames(pair, &mut gone, &mut come, part)?;
+        for field in gone {
+            self.judge_gone_field(pair, &field, part)?;
+        }
+        for field in come {
+            self.judge_come_field(pair, &field, part)?;
+        }
+        Ok(())
+    }
+
+    /// Judges the names that stayed, and gathers those that are gone or came.
+    fn judge_names_spoken(
+        &mut self,
+        pair: Sides<'_, 'a>,
+        (gone, come): (&mut Vec<Named<'a>>, &mut Vec<Named<'a>>),
+        part: &mut Part,
+    ) -> Result<(), Error> {
         for name in spoken_names(pair.old, pair.new) {
             self.forms.spend(1, pair.new.spots.first())?;
             let field = self.named_field(pair, name)?;
@@ -37,13 +65,6 @@ impl<'a> Judge<'a> {
                 (false, true) => come.push(field),
                 (false, false) => self.judge_unlisted(pair, &field, part),
             }
-        }
-        self.take_renames(pair, &mut gone, &mut come, part)?;
-        for field in gone {
-            self.judge_gone_field(pair, &field, part)?;
-        }
-        for field in come {
-            self.judge_come_field(pair, &field, part)?;
         }
         Ok(())
     }
@@ -80,7 +101,7 @@ impl<'a> Judge<'a> {
 
     fn judge_kept(&mut self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
         self.judge_required(pair, field, part);
-        part.child(self.judge(&field.was.conj, &field.is.conj, &field_label(pair.label, field.name))?);
+        self.judge_below(part, &field.was.conj, &field.is.conj, &field_label(pair.label, field.name))?;
         Ok(())
     }
 
@@ -102,11 +123,12 @@ impl<'a> Judge<'a> {
             (false, true) => part.find(Rule::RequiredFieldAdded, required(), format!("{label}: required field added")),
             (true, false) => part.find(Rule::FieldMadeOptional, required(), format!("{label}: required → optional")),
         }
-        if field.is.listed && !field.was_forbidden && field.is_forbidden {
+        let named = field.was.named || field.is.named;
+        if named && !field.was_forbidden && field.is_forbidden {
             let change = format!("{label}: allowed → refused");
             part.find(Rule::FieldForbidden, self.pointer_of(&field.is.conj), change);
         }
-        if field.was.listed && field.was_forbidden && !field.is_forbidden {
+        if named && field.was_forbidden && !field.is_forbidden {
             part.find(Rule::ModelOpened, self.pointer_of(&field.was.conj), format!("{label}: refused → allowed"));
         }
     }
@@ -120,8 +142,11 @@ impl<'a> Judge<'a> {
     fn judge_gone_field(&mut self, pair: Sides<'_, 'a>, field: &Named<'a>, part: &mut Part) -> Result<(), Error> {
         let (label, pointer) = (pair.label_of(field), self.pointer_of(&field.was.conj));
         part.find(Rule::FieldRemoved, pointer.clone(), format!("{label}: field removed"));
-        if !self.judge(&field.was.conj, &field.is.conj, field.name)?.summary.replays() {
-            part.find(Rule::FieldForbidden, pointer, format!("{label}: old events that carry it are refused"));
+        let judged = self.judge(&field.was.conj, &field.is.conj, field.name)?;
+        if !judged.summary.replays() {
+            let change = format!("{label}: old events that carry it are refused");
+            let doubt = Doubt { replay: judged.summary.replay < Some(Severity::Breaking), consume: false };
+            part.find_doubted(doubt, Finding::new(Rule::FieldForbidden, pointer, change));
         }
         if field.is_required && !field.was_required {
             part.find(
@@ -142,6 +167,7 @@ impl<'a> Judge<'a> {
         if field.was_required && !field.is_required {
             part.find(Rule::FieldMadeOptional, pointer.clone(), format!("{label}: required → optional"));
         }
+        let mut doubt = Doubt::default();
         let (rule, change) = if field.was_forbidden {
             (Rule::OptionalFieldAdded, "optional field added")
         } else if self.forms.is_anything(&field.was.conj)? {
@@ -150,13 +176,19 @@ impl<'a> Judge<'a> {
                 false => (Rule::FieldAddedToOpenModel, "field added where any field was allowed"),
             }
         } else {
-            let judged = self.judge(&field.was.conj, &field.is.conj, &field_label(pair.label, field.name))?;
-            match judged.summary.is_clean() {
+            let Summary { replay, consume, .. } = self.judge(&field.was.conj, &field.is.conj, field.name)?.summary;
+            let undecided = replay.max(consume) < Some(Severity::Breaking);
+            // A direction in which nothing was found is not broken.
+            doubt = Doubt {
+                replay: undecided || replay <= Some(Severity::Note),
+                consume: undecided || consume <= Some(Severity::Note),
+            };
+            match replay.max(consume) <= Some(Severity::Note) {
                 true => (Rule::OptionalFieldAdded, "optional field added"),
                 false => (Rule::FieldNotCoveredByMap, "field added against the schema of undeclared fields"),
             }
         };
-        part.find(rule, pointer.clone(), format!("{label}: {change}"));
+        part.find_doubted(doubt, Finding::new(rule, pointer.clone(), format!("{label}: {change}")));
         if !self.has_default(&field.is.conj)? {
             part.find(Rule::FieldWithoutDefault, pointer, format!("{label}: no default"));
         }

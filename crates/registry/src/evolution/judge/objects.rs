@@ -1,10 +1,14 @@
 //! Objects: the fields beyond the declared ones, their names, their number, and what they ask of each other.
 
+use super::part::Doubt;
 use super::scalars::CountRules;
 use super::{Judge, Part, Sides, named};
 use crate::evolution::document::STRING_SPOT;
 use crate::evolution::error::Error;
+use crate::evolution::kind::Kinds;
 use crate::evolution::merged::Merged;
+use crate::evolution::pattern::{literal_head, matches};
+use crate::evolution::report::{Direction, Finding};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Conj, Count, ObjectLayer};
 
@@ -12,6 +16,7 @@ const FIELDS: CountRules = CountRules {
     keywords: ["minProperties", "maxProperties"],
     tightened: Rule::PropertyCountTightened,
     widened: Rule::PropertyCountWidened,
+    lowered: Rule::PropertyMinimumLowered,
 };
 
 impl<'a> Judge<'a> {
@@ -54,13 +59,16 @@ impl<'a> Judge<'a> {
             (true, true) => {}
             (false, true) => {
                 let change = format!("{}: undeclared fields are refused", named(label));
-                part.find(Rule::ModelClosed, self.place_in(old, new, &keywords), change);
+                // Names that were restricted already may be those that are declared, and what is undecided may refuse all.
+                let undecided = self.forms.normal(was)?.is_doubtful(Kinds::ALL);
+                let doubt = Doubt { replay: undecided || !old.names.is_empty(), consume: false };
+                part.find_doubted(doubt, Finding::new(Rule::ModelClosed, self.place_in(old, new, &keywords), change));
             }
             (true, false) => {
                 let change = format!("{}: undeclared fields are allowed", named(label));
                 part.find(Rule::ModelOpened, self.place_in(old, new, &keywords), change);
             }
-            (false, false) => part.child(self.judge(was, is, &format!("{label}{{}}"))?),
+            (false, false) => self.judge_below(part, was, is, &format!("{label}{{}}"))?,
         }
         Ok(())
     }
@@ -80,7 +88,7 @@ impl<'a> Judge<'a> {
         for (pattern, schema) in &after.patterns {
             let place = format!("{label}{{/{pattern}/}}");
             if let Some(known) = before.patterns.get(pattern) {
-                part.child(self.judge(&vec![*known], &vec![*schema], &place)?);
+                self.judge_below(part, &vec![*known], &vec![*schema], &place)?;
                 continue;
             }
             let mut sources: Vec<Conj> = before.patterns.values().map(|schema| vec![*schema]).collect();
@@ -90,18 +98,28 @@ impl<'a> Judge<'a> {
                 covered &= self.judge(source, &vec![*schema], &place)?.summary.replays();
             }
             let closed = self.forms.is_nothing(&was)?;
+            // A consumer reads these names by the schema of undeclared fields, where there was one.
+            if !closed && !self.forms.is_anything(&was)? {
+                let mut read = Part::default();
+                read.child(self.judge(&was, &vec![*schema], &place)?);
+                self.add_consumed(read, part)?;
+            }
             let rule = if covered { Rule::PatternFieldsAdded } else { Rule::PatternFieldsAddedToOpenModel };
             let what = if closed { "names allowed" } else { "names constrained" };
             part.find(rule, self.pointer_of(&vec![*schema]), format!("{}: {what}", named(&place)));
         }
         for (pattern, schema) in before.patterns.iter().filter(|(pattern, _)| !after.patterns.contains_key(*pattern)) {
             let place = format!("{label}{{/{pattern}/}}");
-            if !self.equivalent(&vec![*schema], &is)? {
-                part.find(
-                    Rule::PatternFieldsRemoved,
-                    self.pointer_of(&vec![*schema]),
-                    format!("{}: gone", named(&place)),
-                );
+            let replays = self.judge(&vec![*schema], &is, "")?.summary.replays();
+            if !replays || !self.judge(&is, &vec![*schema], "")?.summary.replays() {
+                // All names that match may be declared now.
+                let undecided = !undeclared_match(pattern, sides.new);
+                let doubt = Doubt { replay: undecided, consume: undecided };
+                let change = format!("{}: gone", named(&place));
+                let finding = Finding::new(Rule::PatternFieldsRemoved, self.pointer_of(&vec![*schema]), change);
+                // What admits all that was admitted under these names refuses no old event.
+                let direction = if replays { Direction::Consume } else { finding.direction };
+                part.find_doubted(doubt, Finding { direction, ..finding });
             }
         }
         Ok(())
@@ -113,7 +131,7 @@ impl<'a> Judge<'a> {
             return Ok(());
         }
         let of_text = |names: &Conj| names.iter().copied().chain([STRING_SPOT]).collect::<Conj>();
-        part.child(self.judge(&of_text(&old.names), &of_text(&new.names), &format!("{label}{{name}}"))?);
+        self.judge_below(part, &of_text(&old.names), &of_text(&new.names), &format!("{label}{{name}}"))?;
         Ok(())
     }
 
@@ -140,17 +158,34 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The field counts as far as they say more than `required` does: required fields count anyway, and are judged by name.
+/// Whether a name is known that matches the pattern and is not declared.
+fn undeclared_match(pattern: &str, merged: &Merged<'_>) -> bool {
+    let head = literal_head(pattern);
+    let names = ["", "a", "A1", "q7", "zz", "zzz", "0", "000000", "Zz-zz"].map(|tail| format!("{head}{tail}"));
+    names.iter().any(|name| matches(pattern, name) == Some(true) && !merged.field(name).listed)
+}
+
+/// The field counts as far as they say more than the names do: required fields count anyway and are judged by name, as
+/// are those that a closed model has room for.
 fn field_counts(old: &Merged<'_>, new: &Merged<'_>) -> (Count, Count) {
     let floor = |merged: &Merged<'_>| merged.fields.min.max(merged.required.len() as u64);
-    let (before, after) = if new.fields.min > floor(old) {
+    let room = |merged: &Merged<'_>| [merged.fields.max, merged.ceiling].into_iter().flatten().min();
+    let below = |max: Option<u64>, room: Option<u64>| max.is_some_and(|max| room.is_none_or(|room| max < room));
+    let (least, still_least) = if new.fields.min > floor(old) {
         (floor(old), new.fields.min)
     } else if old.fields.min > floor(new) {
         (old.fields.min, floor(new))
     } else {
         (0, 0)
     };
-    (Count { min: before, max: old.fields.max }, Count { min: after, max: new.fields.max })
+    let (most, still_most) = if below(new.fields.max, room(old)) {
+        (room(old), new.fields.max)
+    } else if below(old.fields.max, room(new)) {
+        (old.fields.max, room(new))
+    } else {
+        (None, None)
+    };
+    (Count { min: least, max: most }, Count { min: still_least, max: still_most })
 }
 
 fn verb(rule: Rule) -> &'static str {

@@ -1,14 +1,17 @@
 //! Constructs that the gate does not decide: equal on both sides, or an audit.
 
+use super::part::Doubt;
 use super::{Judge, Part, Sides, named};
 use crate::evolution::document::ANYTHING_SPOT;
 use crate::evolution::error::Error;
 use crate::evolution::merged::Opaque;
+use crate::evolution::report::{Direction, Finding};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Conj, SpotId};
 
 impl<'a> Judge<'a> {
-    pub(super) fn judge_opaque(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<(), Error> {
+    /// Answers what the constructs that differ cast doubt on.
+    pub(super) fn judge_opaque(&mut self, sides: Sides<'_, 'a>, part: &mut Part) -> Result<Doubt, Error> {
         let Sides { old, new, label } = sides;
         let mut unmatched: Vec<(Opaque, SpotId)> = new.opaque.clone();
         let mut gone = Vec::new();
@@ -27,14 +30,19 @@ impl<'a> Judge<'a> {
                 None => gone.push((*opaque, *spot)),
             }
         }
-        for (opaque, id) in unmatched.into_iter().chain(gone) {
+        let doubt = Doubt { replay: !gone.is_empty(), consume: !unmatched.is_empty() };
+        // A constraint that is lifted refuses no old event, and one that is added makes no new one.
+        let added = unmatched.into_iter().map(|(opaque, id)| (opaque, id, Direction::Replay));
+        let lifted = gone.into_iter().map(|(opaque, id)| (opaque, id, Direction::Consume));
+        for (opaque, id, direction) in added.chain(lifted) {
             let (rule, keywords) = rule_of(opaque);
             let spot = self.forms.arena.spot(id);
             let keyword = keywords.iter().find(|keyword| spot.keyword(keyword).is_some()).unwrap_or(&keywords[0]);
             let change = format!("{}: `{keyword}` differs, and the gate does not decide it", named(label));
-            part.find(rule, format!("{}/{keyword}", spot.pointer), change);
+            let finding = Finding::new(rule, format!("{}/{keyword}", spot.pointer), change);
+            part.add(Finding { direction, ..finding });
         }
-        Ok(())
+        Ok(doubt)
     }
 
     fn same_opaque(&mut self, opaque: Opaque, old: SpotId, new: SpotId) -> Result<bool, Error> {
@@ -62,23 +70,11 @@ impl<'a> Judge<'a> {
             }
             Opaque::Overlap => self.same_branches(old, new),
             Opaque::Unevaluated => self.same_words(&vec![old], &vec![new]),
-            // What a dynamic reference reaches depends on the whole document.
-            Opaque::DynamicReference => {
-                let (old_root, new_root) = (vec![self.root_of(old)], vec![self.root_of(new)]);
-                let same_document = self.forms.fingerprint_with_definitions(&old_root)?
-                    == self.forms.fingerprint_with_definitions(&new_root)?;
-                Ok(same_document && self.same_words(&vec![old], &vec![new])?)
-            }
         }
     }
 
     fn same_words(&mut self, old: &Conj, new: &Conj) -> Result<bool, Error> {
         Ok(self.forms.fingerprint(old)? == self.forms.fingerprint(new)?)
-    }
-
-    /// The root of a spot's document: the nearest spot before it with an empty pointer, as documents load in one run.
-    fn root_of(&self, spot: SpotId) -> SpotId {
-        (0..=spot).rev().find(|id| self.forms.arena.spot(*id).pointer.is_empty()).unwrap_or(spot)
     }
 }
 
@@ -88,7 +84,6 @@ fn rule_of(opaque: Opaque) -> (Rule, &'static [&'static str]) {
         Opaque::Conditional => (Rule::ConditionalUndecided, &["if"]),
         Opaque::DependentSchemas => (Rule::DependentSchemasUndecided, &["dependentSchemas", "dependencies"]),
         Opaque::Unevaluated => (Rule::UnevaluatedUndecided, &["unevaluatedProperties", "unevaluatedItems"]),
-        Opaque::DynamicReference => (Rule::DynamicRefUndecided, &["$dynamicRef"]),
         Opaque::Overlap => (Rule::UnionOverlapUndecided, &["oneOf"]),
     }
 }

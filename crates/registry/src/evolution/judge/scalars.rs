@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::part::Doubt;
 use super::{Judge, Part, Sides, named};
 use crate::evolution::canonical::quoted;
 use crate::evolution::error::Error;
 use crate::evolution::kind::Kind;
 use crate::evolution::merged::Merged;
 use crate::evolution::number::{Bound, Num};
+use crate::evolution::report::Finding;
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::{Count, SpotId};
 
@@ -17,11 +19,18 @@ use crate::evolution::spot::{Count, SpotId};
 pub(super) struct CountRules {
     pub(super) keywords: [&'static str; 2],
     pub(super) tightened: Rule,
+    /// The upper end was relaxed.
     pub(super) widened: Rule,
+    /// The lower end was relaxed: of a number of things, some may now be missing.
+    pub(super) lowered: Rule,
 }
 
-const LENGTH: CountRules =
-    CountRules { keywords: ["minLength", "maxLength"], tightened: Rule::LengthTightened, widened: Rule::LengthWidened };
+const LENGTH: CountRules = CountRules {
+    keywords: ["minLength", "maxLength"],
+    tightened: Rule::LengthTightened,
+    widened: Rule::LengthWidened,
+    lowered: Rule::LengthWidened,
+};
 
 impl<'a> Judge<'a> {
     /// Judges enumerated values; answers whether they settle the scalar rules too.
@@ -29,13 +38,10 @@ impl<'a> Judge<'a> {
         let Sides { old, new, label } = sides;
         let (before, after) = (old.values_of(kind), new.values_of(kind));
         let pointer = self.place_in(old, new, &["enum", "const"]);
-        let (Some(before), after) = (before, after) else {
-            if let Some(after) = new.values_of(kind) {
-                let change = format!("{}: any {} → {}", named(label), kind.name(), listed(&after));
-                part.find(Rule::EnumNarrowed, pointer, change);
-                return Ok(true);
-            }
-            return Ok(false);
+        let Some(before) = before else {
+            let Some(after) = after else { return Ok(false) };
+            self.judge_enumerated(kind, sides, &after, part)?;
+            return Ok(true);
         };
         let (mut lost, mut decided) = (Vec::new(), true);
         for (key, value) in &before {
@@ -45,9 +51,12 @@ impl<'a> Judge<'a> {
                 None => decided = false,
             }
         }
-        let gained: Option<Vec<(&str, &Value)>> = after.as_ref().map(|after| {
-            after.iter().filter(|(key, _)| before.iter().all(|(known, _)| known != key)).copied().collect()
-        });
+        let gained: Option<Vec<(&str, &Value)>> = match &after {
+            Some(after) => {
+                Some(after.iter().filter(|(key, _)| before.iter().all(|(known, _)| known != key)).copied().collect())
+            }
+            None => are_listed(kind, new, &before).then(Vec::new),
+        };
         let constants = before.len() == 1 && after.as_ref().is_some_and(|after| after.len() == 1);
         if !lost.is_empty() && constants {
             let change =
@@ -73,6 +82,35 @@ impl<'a> Judge<'a> {
             }
         }
         Ok(decided || !kind.is_scalar())
+    }
+
+    /// Judges an enumeration against rules that list no values.
+    fn judge_enumerated(
+        &mut self,
+        kind: Kind,
+        sides: Sides<'_, 'a>,
+        values: &[(&str, &Value)],
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        let Sides { old, new, label } = sides;
+        let pointer = self.place_in(old, new, &["enum", "const"]);
+        let mut gained = Vec::new();
+        for (key, value) in values {
+            if self.forms.admits(old, value)? == Some(false) {
+                gained.push((*key, *value));
+            }
+        }
+        if !gained.is_empty() {
+            let change = format!("{}: also accepts {}", named(label), listed(&gained));
+            part.find(Rule::EnumWidened, pointer.clone(), change);
+        }
+        if !are_listed(kind, old, values) {
+            let change = format!("{}: any {} → {}", named(label), kind.name(), listed(values));
+            // Other rules may have admitted these values only; an instance that is lost tells.
+            let doubt = Doubt { replay: !self.forms.refuted(kind, old, &[new])?, consume: false };
+            part.find_doubted(doubt, Finding::new(Rule::EnumNarrowed, pointer, change));
+        }
+        Ok(())
     }
 
     /// Values under the pointer of the `enum` or `const` that lists them; a union of constants has one for each.
@@ -181,7 +219,7 @@ impl<'a> Judge<'a> {
         let Sides { old, new, label } = sides;
         let [min, max] = rules.keywords;
         if before.min != after.min {
-            let rule = if after.min > before.min { rules.tightened } else { rules.widened };
+            let rule = if after.min > before.min { rules.tightened } else { rules.lowered };
             part.find(rule, self.place_in(old, new, &[min]), arrow(label, min, Some(before.min), Some(after.min)));
         }
         if before.max != after.max {
@@ -261,6 +299,12 @@ pub(super) fn arrow(label: &str, keyword: &str, old: Option<impl ToString>, new:
     let old = old.map_or("none".to_owned(), |value| quoted(&value.to_string()));
     let new = new.map_or("none".to_owned(), |value| quoted(&value.to_string()));
     format!("{}: {keyword} {old} → {new}", named(label))
+}
+
+/// Whether the rules leave a few values only, and each is in the list.
+fn are_listed(kind: Kind, merged: &Merged<'_>, values: &[(&str, &Value)]) -> bool {
+    let known = |few: &String| values.iter().any(|(key, _)| key == few);
+    merged.few_values(kind).is_some_and(|few| few.iter().all(known))
 }
 
 fn listed(values: &[(&str, &Value)]) -> String {

@@ -1,18 +1,20 @@
 //! Alternatives of one type against each other: matched by tag, then by equivalence, then by the cheapest pairing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{Judge, Part, named};
+use super::part::Doubt;
+use super::tags::{Split, Tag};
+use super::{Judge, Part, Sides, named};
 use crate::evolution::error::Error;
 use crate::evolution::kind::Kind;
 use crate::evolution::limits::PAIRINGS_MAX;
 use crate::evolution::merged::Merged;
-use crate::evolution::report::{Direction, Finding};
+use crate::evolution::report::{Direction, Finding, Severity};
 use crate::evolution::rule::Rule;
 use crate::evolution::spot::SpotId;
 
-type Alternatives<'a> = [Rc<Merged<'a>>];
+pub(super) type Alternatives<'a> = [Rc<Merged<'a>>];
 
 /// The alternatives of one type on both sides.
 #[derive(Clone, Copy)]
@@ -23,7 +25,7 @@ pub(super) struct Union<'m, 'a> {
     pub(super) label: &'m str,
 }
 
-/// Which old alternative each new one is matched with, and their judgement.
+/// A pairing of an old alternative with a new one, and their judgement.
 struct Match {
     old: usize,
     new: usize,
@@ -34,25 +36,30 @@ impl<'a> Judge<'a> {
     pub(super) fn judge_alternatives(&mut self, union: Union<'_, 'a>, part: &mut Part) -> Result<(), Error> {
         let Union { kind, old, new, label } = union;
         if let ([old], [new]) = (old, new) {
-            part.join(self.judge_merged(kind, old, new, label)?);
-            return Ok(());
+            return self.judge_merged_into(part, kind, Sides { old, new, label });
         }
         let tag = self.shared_tag(union)?;
+        if tag.is_none()
+            && let Some(Split { old, new }) = self.split_by_tag(union)?
+        {
+            return self.judge_alternatives(Union { kind, old: &old, new: &new, label }, part);
+        }
         if tag.is_none() && old.len() * new.len() > PAIRINGS_MAX {
             return self.judge_wide_union(union, part);
         }
-        let matches = self.matched(union, tag.as_ref())?;
-        let (mut taken_old, mut taken_new) = (BTreeSet::new(), BTreeSet::new());
-        for Match { old, new, part: own } in matches {
-            taken_old.insert(old);
-            taken_new.insert(new);
-            part.join(own);
+        let pairs = match &tag {
+            Some(tag) => self.tagged(union, tag, part)?,
+            None => self.matched(union, part)?,
+        };
+        for (index, gone) in old.iter().enumerate() {
+            if pairs.iter().all(|(taken, _)| *taken != index) {
+                self.judge_gone(union, gone, part)?;
+            }
         }
-        for (_, gone) in old.iter().enumerate().filter(|(index, _)| !taken_old.contains(index)) {
-            self.judge_gone(union, gone, part)?;
-        }
-        for (_, come) in new.iter().enumerate().filter(|(index, _)| !taken_new.contains(index)) {
-            self.judge_come(union, come, tag.is_some(), part)?;
+        for (index, come) in new.iter().enumerate() {
+            if pairs.iter().all(|(_, taken)| *taken != index) {
+                self.judge_come(union, come, tag.is_some(), part)?;
+            }
         }
         Ok(())
     }
@@ -70,18 +77,22 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn matched(&mut self, union: Union<'_, 'a>, tag: Option<&Tag>) -> Result<Vec<Match>, Error> {
+    /// Judges the branches of equal tags against each other; answers which those are.
+    fn tagged(&mut self, union: Union<'_, 'a>, tag: &Tag, part: &mut Part) -> Result<Vec<(usize, usize)>, Error> {
         let Union { kind, old, new, label } = union;
-        if let Some(tag) = tag {
-            let mut matches = Vec::new();
-            for (index, value) in tag.old.iter().enumerate() {
-                if let Some(other) = tag.new.iter().position(|taken| taken == value) {
-                    let part = self.judge_merged(kind, &old[index], &new[other], label)?;
-                    matches.push(Match { old: index, new: other, part });
-                }
+        let mut pairs = Vec::new();
+        for (index, value) in tag.old.iter().enumerate() {
+            if let Some(other) = tag.new.iter().position(|taken| taken == value) {
+                self.judge_merged_into(part, kind, Sides { old: &old[index], new: &new[other], label })?;
+                pairs.push((index, other));
             }
-            return Ok(matches);
         }
+        Ok(pairs)
+    }
+
+    /// Judges the cheapest pairing of branches; answers which those are.
+    fn matched(&mut self, union: Union<'_, 'a>, part: &mut Part) -> Result<Vec<(usize, usize)>, Error> {
+        let Union { kind, old, new, label } = union;
         let mut candidates = Vec::new();
         for (index, before) in old.iter().enumerate() {
             for (other, after) in new.iter().enumerate() {
@@ -90,32 +101,65 @@ impl<'a> Judge<'a> {
             }
         }
         candidates.sort_by_key(|candidate| candidate.part.summary.weight);
-        let (mut taken_old, mut taken_new) = (BTreeSet::new(), BTreeSet::new());
-        let mut matches = Vec::new();
-        for candidate in candidates {
-            if !taken_old.contains(&candidate.old) && !taken_new.contains(&candidate.new) {
-                taken_old.insert(candidate.old);
-                taken_new.insert(candidate.new);
-                matches.push(candidate);
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for Match { old: index, new: other, part: own } in candidates {
+            if pairs.iter().any(|(before, after)| *before == index || *after == other) {
+                continue;
             }
+            pairs.push((index, other));
+            let doubt = Doubt {
+                replay: own.summary.replay == Some(Severity::Breaking)
+                    && self.may_be_elsewhere(kind, &old[index], &new[other], new)?,
+                consume: own.summary.consume == Some(Severity::Breaking)
+                    && self.may_be_elsewhere(kind, &new[other], &old[index], old)?,
+            };
+            part.join(own.doubted(doubt));
         }
-        Ok(matches)
+        Ok(pairs)
     }
 
-    /// An old alternative without a counterpart is gone, unless another new one admits all of it.
+    /// Whether what `partner` refuses of a branch may be admitted by another of `others`.
+    fn may_be_elsewhere(
+        &mut self,
+        kind: Kind,
+        branch: &Merged<'a>,
+        partner: &Merged<'a>,
+        others: &Alternatives<'a>,
+    ) -> Result<bool, Error> {
+        let mut rivals = self.forms.disjoint(branch, branch)?;
+        for other in others.iter().filter(|other| other.spots != partner.spots) {
+            rivals = rivals || !self.forms.disjoint(branch, other)?;
+        }
+        let all: Vec<&Merged<'a>> = others.iter().map(|other| other.as_ref()).collect();
+        Ok(rivals && !self.forms.refuted(kind, branch, &all)?)
+    }
+
+    /// An old alternative without a counterpart is gone, unless another new one admits all of it. Whether several of
+    /// them do together is not decided.
     fn judge_gone(&mut self, union: Union<'_, 'a>, gone: &Merged<'a>, part: &mut Part) -> Result<(), Error> {
         let Union { kind, new, label, .. } = union;
+        // A branch that admits nothing takes nothing with it.
+        if self.forms.disjoint(gone, gone)? {
+            return Ok(());
+        }
+        let (mut overlapping, mut least) = (0, Some(Severity::Breaking));
         for after in new {
-            if self.judge_merged(kind, gone, after, label)?.summary.replays() {
+            let replay = self.judge_merged(kind, gone, after, label)?.summary.replay;
+            if replay <= Some(Severity::Note) {
                 return Ok(());
             }
+            if !self.forms.disjoint(gone, after)? {
+                overlapping += 1;
+                least = least.min(replay);
+            }
         }
-        let pointer = self.branch_pointer(gone);
-        part.find(
-            Rule::UnionBranchRemoved,
-            pointer,
-            format!("{}: a branch is gone ({})", named(label), self.branch_name(gone)?),
-        );
+        let all: Vec<&Merged<'a>> = new.iter().map(|after| after.as_ref()).collect();
+        let sure = overlapping == 0
+            || overlapping == 1 && least == Some(Severity::Breaking)
+            || self.forms.refuted(kind, gone, &all)?;
+        let change = format!("{}: a branch is gone ({})", named(label), self.branch_name(gone)?);
+        let finding = Finding::new(Rule::UnionBranchRemoved, self.branch_pointer(gone), change);
+        part.find_doubted(Doubt { replay: !sure, consume: false }, finding);
         Ok(())
     }
 
@@ -137,7 +181,9 @@ impl<'a> Judge<'a> {
         let change = format!("{}: a branch was added ({})", named(label), self.branch_name(come)?);
         let pointer = self.branch_pointer(come);
         if kind == Kind::Number && !come.integer && old.iter().all(|before| before.integer) {
-            part.find(Rule::TypeWidened, pointer, format!("{}: type integer → number", named(label)));
+            let change = format!("{}: type integer → number", named(label));
+            let doubt = Doubt { replay: false, consume: !come.opaque.is_empty() };
+            part.find_doubted(doubt, Finding::new(Rule::TypeWidened, pointer, change));
             return Ok(());
         }
         let mut apart = tagged || kind.is_scalar();
@@ -161,15 +207,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Adds what old consumers notice; whether old events replay is judged on the branch that they belong to.
-    fn add_consumed(&mut self, read: Part, part: &mut Part) -> Result<(), Error> {
-        let (mut seen, mut pending, mut findings) = (BTreeSet::new(), read.children, read.own);
-        while let Some(outcome) = pending.pop() {
-            if seen.insert(outcome) {
-                self.forms.spend(1, None)?;
-                findings.extend(self.outcomes[outcome].own.iter().cloned());
-                pending.extend(&self.outcomes[outcome].children);
-            }
-        }
+    pub(super) fn add_consumed(&mut self, read: Part, part: &mut Part) -> Result<(), Error> {
+        let findings = read.gathered(&self.outcomes);
+        self.forms.spend(findings.len(), None)?;
         for finding in findings.into_iter().filter(|finding| finding.direction.touches(Direction::Consume)) {
             part.add(Finding { direction: Direction::Consume, ..finding });
         }
@@ -195,46 +235,6 @@ impl<'a> Judge<'a> {
         Ok(title.map_or_else(|| format!("at {}", self.branch_pointer(merged)), str::to_owned))
     }
 
-    /// Declared fields that hold one text only, by name.
-    fn constants(&mut self, merged: &Merged<'a>) -> Result<BTreeMap<String, String>, Error> {
-        let mut constants = BTreeMap::new();
-        let names: BTreeSet<&str> =
-            merged.object_layers.iter().flat_map(|layer| layer.properties.keys().copied()).collect();
-        for name in names.into_iter().take(PAIRINGS_MAX) {
-            self.forms.spend(1, merged.spots.first())?;
-            let normal = self.forms.normal(&merged.field(name).conj)?;
-            if let [only] = normal.alternatives.as_slice()
-                && let Some(values) = &only.values
-                && let (1, Some(value)) = (values.len(), values.keys().next())
-            {
-                constants.insert(name.to_owned(), value.clone());
-            }
-        }
-        Ok(constants)
-    }
-
-    /// The field by which both unions tell their branches apart: constant in every branch, and never twice the same.
-    fn shared_tag(&mut self, union: Union<'_, 'a>) -> Result<Option<Tag>, Error> {
-        let Union { kind, old, new, .. } = union;
-        if kind != Kind::Object {
-            return Ok(None);
-        }
-        let mut constants = Vec::new();
-        for merged in old.iter().chain(new) {
-            constants.push(self.constants(merged)?);
-        }
-        let Some(first) = constants.first() else { return Ok(None) };
-        for name in first.keys() {
-            let values: Option<Vec<String>> = constants.iter().map(|own| own.get(name).cloned()).collect();
-            let Some(values) = values else { continue };
-            let (before, after) = values.split_at(old.len());
-            if all_differ(before) && all_differ(after) {
-                return Ok(Some(Tag { old: before.to_vec(), new: after.to_vec() }));
-            }
-        }
-        Ok(None)
-    }
-
     /// An instance of an overlapping `oneOf` must match one branch and no other; only equal ones are known to agree.
     pub(super) fn same_branches(&mut self, old: SpotId, new: SpotId) -> Result<bool, Error> {
         let branches = |judge: &Self, union: SpotId| judge.forms.arena.spot(union).keywords.one_of.clone();
@@ -255,14 +255,4 @@ impl<'a> Judge<'a> {
         }
         Ok(true)
     }
-}
-
-/// The tag's value in each branch of either side.
-struct Tag {
-    old: Vec<String>,
-    new: Vec<String>,
-}
-
-fn all_differ(values: &[String]) -> bool {
-    values.iter().collect::<BTreeSet<_>>().len() == values.len()
 }

@@ -1,6 +1,6 @@
 //! Input that is wrong, endless or enormous: a clear error or a bounded answer.
 
-use karwan_registry::evolution::{Error, Rule, Verdict, compare, limits};
+use karwan_registry::evolution::{Error, Rule, Severity, Verdict, compare, limits};
 use serde_json::{Map, Value, json};
 
 use super::parse;
@@ -291,19 +291,28 @@ fn equal_documents_that_are_no_schemas_are_refused() {
     assert_eq!(refused(&json!(5), &json!(5)).fault.rule(), "not-a-schema");
 }
 
+/// The bound on work softens nothing that was found before it.
 #[test]
-fn what_is_too_much_to_compare_needs_an_audit() {
-    let document = |maximum: usize| {
+fn what_is_too_much_to_compare_needs_an_audit_and_what_was_found_before_stays_found() {
+    let document = |first: &str, maximum: usize, more: &Value| {
         let field = || json!({"allOf": [{"$ref": "#/$defs/D"}]});
-        let fields: Map<String, Value> = (0..500).map(|index| (format!("f{index}"), field())).collect();
+        let mut fields: Map<String, Value> = (0..500).map(|index| (format!("f{index}"), field())).collect();
+        fields.insert("a".to_owned(), json!({"properties": {"deep": {"type": first}}}));
+        fields.extend(more.as_object().cloned().unwrap_or_default());
         let parts: Vec<Value> = (0..2_000).map(|index| json!({"maximum": maximum + index})).collect();
-        json!({"properties": fields, "$defs": {"D": {"allOf": parts}}})
+        let tail = json!({"type": "object", "properties": fields});
+        json!({"oneOf": [{"type": "string"}, tail], "$defs": {"D": {"allOf": parts}}})
     };
-    let report = compare(&document(1), &document(2)).expect("both can be read");
-    let [finding] = report.findings.as_slice() else { panic!("{report:?}") };
-    assert_eq!((finding.rule, finding.pointer.as_str()), (Rule::UnionUndecided, ""));
-    assert!(finding.change.contains("too much to compare"), "{}", finding.change);
-    assert_eq!(report.verdict(), Verdict::NeedsAudit);
+    let gone = json!({"b": {"type": "string"}});
+    let report = compare(&document("string", 1, &gone), &document("integer", 2, &json!({}))).expect("both can be read");
+    let found: Vec<_> = report.findings.iter().map(|found| (found.rule, found.pointer.as_str())).collect();
+    assert!(found.contains(&(Rule::TypeChanged, "/oneOf/1/properties/a/properties/deep/type")), "{found:?}");
+    assert!(found.contains(&(Rule::FieldRemoved, "/oneOf/1/properties/b")), "{found:?}");
+    let limit = report.findings.iter().find(|found| (found.rule, found.pointer.as_str()) == (Rule::UnionUndecided, ""));
+    let limit = limit.unwrap_or_else(|| panic!("{found:?}"));
+    assert!(limit.change.contains("too much to compare"), "{}", limit.change);
+    assert_eq!(limit.severity, Severity::Audit);
+    assert_eq!(report.verdict(), Verdict::Breaking);
 }
 
 #[test]

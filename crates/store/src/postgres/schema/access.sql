@@ -5,7 +5,7 @@ REVOKE ALL ON SCHEMA karwan FROM PUBLIC;
 GRANT USAGE ON SCHEMA karwan TO karwan_app, karwan_relay, karwan_maintenance;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA karwan FROM PUBLIC;
 
-GRANT SELECT ON karwan.meta, karwan.incarnation, karwan.subject, karwan.kind, karwan.field, karwan.partition
+GRANT SELECT ON karwan.meta, karwan.incarnation, karwan.subject, karwan.kind, karwan.field, karwan.signature, karwan.partition
     TO karwan_app, karwan_relay, karwan_maintenance;
 GRANT EXECUTE ON FUNCTION karwan.highest(), karwan.make_partitions(bigint, integer), karwan.new_life(boolean)
     TO karwan_app, karwan_relay, karwan_maintenance;

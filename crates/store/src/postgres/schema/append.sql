@@ -25,7 +25,7 @@ $$;
 -- A text as it stands inside a JSON string.
 CREATE OR REPLACE FUNCTION karwan.json_inside(value text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT substr(quoted, 2, length(quoted) - 2) FROM to_json(value)::text AS quoted
+    SELECT substr(to_json(value)::text, 2, length(to_json(value)::text) - 2)
 $$;
 
 -- A text as jsonb, or NULL where it is none (jsonb refuses \u0000).

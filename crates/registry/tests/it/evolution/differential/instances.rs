@@ -117,7 +117,8 @@ fn bend(instance: &mut Value, dice: &mut Dice) {
     match instance {
         Value::Object(fields) => {
             let name = *dice.pick(&NAMES);
-            match dice.below(4) {
+            match dice.below(5) {
+                4 => fields.clear(),
                 0 => drop(fields.remove(name)),
                 1 => drop(fields.insert(name.to_owned(), anything(dice))),
                 2 => drop(fields.insert("zz".to_owned(), anything(dice))),
@@ -128,7 +129,8 @@ fn bend(instance: &mut Value, dice: &mut Dice) {
                 }
             }
         }
-        Value::Array(items) => match dice.below(3) {
+        Value::Array(items) => match dice.below(4) {
+            3 => items.clear(),
             0 => drop(items.pop()),
             1 => items.push(anything(dice)),
             _ => {

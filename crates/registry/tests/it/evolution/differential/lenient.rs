@@ -1,10 +1,11 @@
-//! What a consumer of the old schema counts on: types, required fields, declared fields. It ignores fields, enum values
-//! and variants it does not know, and takes any value of the right type.
+//! What a consumer of the old schema counts on: types, required fields, declared fields, and that there are as many
+//! fields and items as promised, the items distinct where promised. It ignores fields, enum values and variants it does
+//! not know, and takes any value of the right type.
 
 use serde_json::{Map, Value, json};
 
 /// Keywords whose loosening is additive, and those that the gate never calls additive when they differ.
-const DROPPED: [&str; 25] = [
+const DROPPED: [&str; 20] = [
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -14,13 +15,8 @@ const DROPPED: [&str; 25] = [
     "maxLength",
     "pattern",
     "format",
-    "minItems",
     "maxItems",
-    "uniqueItems",
-    "contains",
-    "minContains",
     "maxContains",
-    "minProperties",
     "maxProperties",
     "propertyNames",
     "unevaluatedProperties",
@@ -46,7 +42,7 @@ pub fn lenient(schema: &Value) -> Value {
             ("items", Value::Array(items)) | ("prefixItems" | "allOf", Value::Array(items)) => {
                 kept.insert(keyword.clone(), items.iter().map(lenient).collect());
             }
-            ("additionalProperties" | "items" | "additionalItems", value) => {
+            ("additionalProperties" | "items" | "additionalItems" | "contains", value) => {
                 kept.insert(keyword.clone(), lenient(value));
             }
             ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(schemas)) => {

@@ -102,6 +102,33 @@ fn no_additive_verdict_is_refuted_by_an_instance() {
     assert!(tally.instances >= 5_000, "{tally:?}");
 }
 
+/// A schema in other words is no change, or not decided.
+#[test]
+fn no_schema_in_other_words_is_breaking() {
+    let (mut identical, mut audit, mut noted) = (0, 0, 0);
+    for seed in 0..u64::from(Config::default().cases.max(CASES)) {
+        let mut dice = Dice::new(seed);
+        let old = schemas::document(&mut dice);
+        let mut new = old.clone();
+        for _ in 0..1 + dice.below(2) {
+            mutations::reword_somewhere(&mut new, &mut dice);
+        }
+        for (old, new) in [(&old, &new), (&new, &old)] {
+            let Ok(report) = compare(old, new) else { continue };
+            match report.verdict() {
+                Verdict::Identical => identical += 1,
+                Verdict::NeedsAudit => audit += 1,
+                // Nothing less than before, and not known to be nothing more.
+                Verdict::Additive => noted += 1,
+                Verdict::Breaking => {
+                    panic!("seed={seed}\nold {old}\nnew {new}\nfindings {:#?}", report.findings)
+                }
+            }
+        }
+    }
+    assert!(identical > 10 * (audit + noted), "{identical} identical, {audit} not decided, {noted} noted");
+}
+
 /// The pairs of the table, too, are put to the validator.
 #[test]
 fn no_additive_row_of_the_table_is_refuted_by_an_instance() {
@@ -138,6 +165,19 @@ fn a_wrong_verdict_is_refuted() {
             Verdict::Additive,
         ),
         (r#"{"type": "integer"}"#, r#"{"type": "number"}"#, Verdict::Additive),
+        // Consume: so many fields, items or matching items, whichever they are.
+        (
+            r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false, "minProperties": 1}"#,
+            r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false}"#,
+            Verdict::Additive,
+        ),
+        (r#"{"type": "array", "minItems": 1}"#, r#"{"type": "array"}"#, Verdict::Additive),
+        (r#"{"type": "array", "contains": {"type": "null"}}"#, r#"{"type": "array"}"#, Verdict::Additive),
+        (
+            r#"{"type": "array", "items": {"type": "boolean"}, "uniqueItems": true}"#,
+            r#"{"type": "array", "items": {"type": "boolean"}}"#,
+            Verdict::Additive,
+        ),
     ];
     for (old, new, verdict) in wrong {
         let (old, new) = (super::parse(old), super::parse(new));

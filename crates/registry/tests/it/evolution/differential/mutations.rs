@@ -48,6 +48,14 @@ fn change(target: &mut Value, dice: &mut Dice) {
         return;
     };
     let keywords: Vec<String> = fields.keys().filter(|keyword| *keyword != "$defs").cloned().collect();
+    // What promises a number of things is rare among the words, and is lifted more often for it.
+    let promises = ["minProperties", "minItems", "contains", "uniqueItems"];
+    if let Some(promise) = promises.iter().find(|promise| fields.contains_key(**promise))
+        && dice.one_in(3)
+    {
+        fields.remove(*promise);
+        return;
+    }
     match dice.below(8) {
         0 if !keywords.is_empty() => {
             fields.remove(dice.pick(&keywords));
@@ -124,10 +132,24 @@ fn change_keyword(target: &mut Value, dice: &mut Dice) {
     }
 }
 
+/// Says a subschema, chosen at random, in other words.
+pub fn reword_somewhere(root: &mut Value, dice: &mut Dice) {
+    let mut places = Vec::new();
+    collect(root, String::new(), &mut places);
+    // What `unevaluated*` refuses hangs on the words of what stands beside it.
+    let place = dice.pick(&places).clone();
+    let target = root.pointer_mut(&place).expect("the place was just collected");
+    reword(target, dice);
+}
+
 /// Says the same in other words.
 fn reword(target: &mut Value, dice: &mut Dice) {
     let body = without_definitions(target);
-    match dice.below(5) {
+    match dice.below(9) {
+        5 => *target = keeping_definitions(target, json!({"not": {"not": body}})),
+        6 => *target = keeping_definitions(target, json!({"if": true, "then": body})),
+        7 => *target = keeping_definitions(target, json!({"anyOf": [body.clone(), body]})),
+        8 => reword_object(target),
         0 => *target = keeping_definitions(target, json!({"allOf": [body]})),
         1 => *target = keeping_definitions(target, json!({"anyOf": [body]})),
         2 => *target = keeping_definitions(target, json!({"oneOf": [body, false]})),
@@ -148,6 +170,30 @@ fn reword(target: &mut Value, dice: &mut Dice) {
                 *target = keeping_definitions(target, json!({"oneOf": constants}));
             }
         }
+    }
+}
+
+/// Closes a closed model, or maps a map, by another keyword.
+fn reword_object(target: &mut Value) {
+    let Value::Object(fields) = target else { return };
+    let plain =
+        ["unevaluatedProperties", "patternProperties", "propertyNames"].iter().all(|word| !fields.contains_key(*word));
+    let names: Vec<String> = fields
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|fields| fields.keys().cloned())
+        .collect();
+    match fields.get("additionalProperties").cloned() {
+        Some(Value::Bool(false)) if plain => {
+            fields.remove("additionalProperties");
+            fields.insert("propertyNames".to_owned(), json!({"enum": names}));
+        }
+        Some(rest @ Value::Object(_)) if plain && names.is_empty() => {
+            fields.remove("additionalProperties");
+            fields.insert("patternProperties".to_owned(), json!({"": rest}));
+        }
+        _ => {}
     }
 }
 

@@ -119,6 +119,9 @@ fn object(dice: &mut Dice, depth: usize) -> Value {
     if dice.one_in(8) {
         say("maxProperties", json!(dice.below(4)));
     }
+    if dice.one_in(6) {
+        say("minProperties", json!(1 + dice.below(2)));
+    }
     object
 }
 
@@ -130,8 +133,14 @@ fn list(dice: &mut Dice, depth: usize) -> Value {
     if dice.one_in(4) {
         list["uniqueItems"] = json!(true);
     }
-    if dice.one_in(5) {
+    if dice.one_in(4) {
+        list["minItems"] = json!(1 + dice.below(2));
+    }
+    if dice.one_in(4) {
         list["contains"] = scalar(dice);
+        if dice.one_in(2) {
+            list["minContains"] = json!(dice.below(3));
+        }
     }
     list
 }

@@ -59,7 +59,7 @@ pub const ROWS: &[Row] = &[
     ),
     ("maxItems lowered needs an audit", r#"{"maxItems": 9}"#, r#"{"maxItems": 8}"#, "audit: item-count-tightened"),
     ("maxItems raised is additive", r#"{"maxItems": 8}"#, r#"{"maxItems": 9}"#, "additive: (item-count-widened)"),
-    ("minItems lifted is additive for a list", r#"{"minItems": 1}"#, r#"{}"#, "additive: (item-count-widened)"),
+    ("minItems lifted needs an audit", r#"{"minItems": 1}"#, r#"{}"#, "audit: item-minimum-lowered"),
     (
         "uniqueness added needs an audit",
         r#"{"type": "array"}"#,
@@ -67,10 +67,10 @@ pub const ROWS: &[Row] = &[
         "audit: unique-items-required",
     ),
     (
-        "uniqueness lifted is additive",
+        "uniqueness lifted needs an audit",
         r#"{"type": "array", "uniqueItems": true}"#,
         r#"{"type": "array"}"#,
-        "additive: (unique-items-lifted)",
+        "audit: unique-items-lifted",
     ),
     (
         "a tuple position retyped is breaking",
@@ -130,7 +130,7 @@ pub const ROWS: &[Row] = &[
         "a tuple position that may be missing is breaking",
         r#"{"prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2}"#,
         r#"{"prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 1}"#,
-        "breaking: tuple-position-made-optional (item-count-widened)",
+        "breaking: item-minimum-lowered tuple-position-made-optional",
     ),
     (
         "closing a tuple is breaking",
@@ -163,22 +163,34 @@ pub const ROWS: &[Row] = &[
         "audit: contains-tightened",
     ),
     (
-        "contains removed is additive",
+        "contains removed needs an audit",
         r#"{"type": "array", "contains": {"const": 1}}"#,
         r#"{"type": "array"}"#,
-        "additive: (contains-widened)",
+        "audit: contains-lowered",
     ),
     (
-        "contains widened is additive",
+        "contains of a wider schema needs an audit",
         r#"{"contains": {"type": "integer", "minimum": 5}}"#,
         r#"{"contains": {"type": "integer", "minimum": 3}}"#,
-        "additive: (contains-widened)",
+        "audit: contains-lowered",
     ),
     (
         "contains narrowed needs an audit",
         r#"{"contains": {"type": "integer", "minimum": 3}}"#,
         r#"{"contains": {"type": "integer", "minimum": 5}}"#,
         "audit: contains-tightened",
+    ),
+    (
+        "minContains lowered needs an audit",
+        r#"{"contains": {"const": 1}, "minContains": 2}"#,
+        r#"{"contains": {"const": 1}}"#,
+        "audit: contains-lowered",
+    ),
+    (
+        "maxContains relaxed is additive",
+        r#"{"contains": {"const": 1}, "maxContains": 2}"#,
+        r#"{"contains": {"const": 1}, "maxContains": 3}"#,
+        "additive: (contains-widened)",
     ),
     (
         "minContains raised needs an audit",

@@ -105,7 +105,7 @@ pub const ROWS: &[Row] = &[
         "an if whose evaluated fields an unevaluatedProperties sees is not removed unseen",
         r#"{"type": "object", "if": {"properties": {"a": true}}, "unevaluatedProperties": false}"#,
         r#"{"type": "object", "unevaluatedProperties": false}"#,
-        "breaking: model-closed unevaluated-undecided",
+        "audit: model-closed unevaluated-undecided",
     ),
     (
         "an if whose evaluated fields an unevaluatedProperties sees is not changed unseen",
@@ -129,7 +129,7 @@ pub const ROWS: &[Row] = &[
         "an if is seen by an unevaluatedItems",
         r#"{"if": {"prefixItems": [true]}, "unevaluatedItems": false}"#,
         r#"{"unevaluatedItems": false}"#,
-        "breaking: array-closed item-count-tightened unevaluated-undecided",
+        "audit: array-closed item-count-tightened unevaluated-undecided",
     ),
     (
         "a contains of any number is seen by an unevaluatedItems",
@@ -144,16 +144,40 @@ pub const ROWS: &[Row] = &[
         "identical",
     ),
     (
-        "a document with a dynamic reference that changes needs an audit",
+        "a document with a dynamic reference that changes is judged",
         r##"{"$dynamicAnchor": "n", "maxProperties": 3, "properties": {"c": {"$dynamicRef": "#n"}}}"##,
         r##"{"$dynamicAnchor": "n", "maxProperties": 4, "properties": {"c": {"$dynamicRef": "#n"}}}"##,
-        "audit: dynamic-ref-undecided (property-count-widened)",
+        "additive: (property-count-widened)",
     ),
     (
-        "what a dynamic reference may reach is not changed unseen",
+        "what a dynamic reference reaches is judged",
         r##"{"$dynamicRef": "#n", "$defs": {"N": {"$dynamicAnchor": "n", "type": "string"}}}"##,
         r##"{"$dynamicRef": "#n", "$defs": {"N": {"$dynamicAnchor": "n", "type": "integer"}}}"##,
-        "audit: dynamic-ref-undecided",
+        "breaking: type-changed",
+    ),
+    (
+        "what breaks replay beside a construct that was added is breaking",
+        r#"{"properties": {"a": {"type": "string"}}}"#,
+        r#"{"properties": {"a": {"type": "string"}}, "required": ["a"], "not": {"required": ["x"]}}"#,
+        "breaking: field-made-required not-undecided",
+    ),
+    (
+        "what breaks replay beside a construct that was lifted needs an audit",
+        r#"{"properties": {"a": {"type": "string"}}, "not": {"maxProperties": 0}}"#,
+        r#"{"properties": {"a": {"type": "string"}}, "required": ["a"]}"#,
+        "audit: field-made-required not-undecided",
+    ),
+    (
+        "what breaks consumers beside a construct that was lifted is breaking",
+        r#"{"properties": {"a": {"type": "string"}}, "required": ["a"], "not": {"required": ["x"]}}"#,
+        r#"{"properties": {"a": {"type": "string"}}}"#,
+        "breaking: field-made-optional not-undecided",
+    ),
+    (
+        "what breaks both is breaking beside a construct on one side",
+        r#"{"properties": {"a": {"type": "string"}}, "not": {"required": ["x"]}}"#,
+        r#"{"properties": {"a": {"type": "integer"}}}"#,
+        "breaking: not-undecided type-changed",
     ),
     (
         "an unknown keyword changed is noted",

@@ -201,7 +201,7 @@ pub const ROWS: &[Row] = &[
         "minProperties lowered below what a closed model has makes its field optional",
         r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false, "minProperties": 1}"#,
         r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false}"#,
-        "breaking: field-made-optional (property-count-widened)",
+        "breaking: field-made-optional property-minimum-lowered",
     ),
     (
         "a field added beside one that minProperties made certain makes that one optional",
@@ -216,10 +216,22 @@ pub const ROWS: &[Row] = &[
         "identical",
     ),
     (
-        "minProperties lowered where no field was certain is additive",
+        "minProperties lowered where no field was certain needs an audit",
         r#"{"type": "object", "properties": {"a": {}}, "minProperties": 1}"#,
         r#"{"type": "object", "properties": {"a": {}}}"#,
-        "additive: (property-count-widened)",
+        "audit: property-minimum-lowered",
+    ),
+    (
+        "minProperties lowered in a closed model of several fields needs an audit",
+        r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false, "minProperties": 1}"#,
+        r#"{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false}"#,
+        "audit: property-minimum-lowered",
+    ),
+    (
+        "minProperties lowered in a map needs an audit",
+        r#"{"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 2}"#,
+        r#"{"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}"#,
+        "audit: property-minimum-lowered",
     ),
     (
         "minProperties that required fields already meet is no change",

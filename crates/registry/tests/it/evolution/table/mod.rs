@@ -2,6 +2,7 @@
 
 mod arrays;
 mod constructs;
+mod equivalents;
 mod fields;
 mod models;
 mod references;
@@ -9,7 +10,7 @@ mod rewrites;
 mod unions;
 mod values;
 
-use karwan_registry::evolution::{Direction, Rule};
+use karwan_registry::evolution::{Direction, Rule, Verdict};
 
 use super::{judged, summary};
 
@@ -21,6 +22,7 @@ pub fn rows() -> Vec<Row> {
     [
         arrays::ROWS,
         constructs::ROWS,
+        equivalents::ROWS,
         fields::ROWS,
         models::ROWS,
         references::ROWS,
@@ -78,6 +80,35 @@ fn references_are_judged_as_the_table_says() {
 #[test]
 fn equivalent_rewrites_are_no_change() {
     check(rewrites::ROWS);
+}
+
+#[test]
+fn equivalents_are_judged_as_the_table_says() {
+    check(equivalents::ROWS);
+}
+
+/// Rewrites that are found to admit no less than before, but not that they admit no more: safe, with a note.
+const NOTED_BACKWARDS: [&str; 3] = [
+    "a union by presence of a field is everything",
+    "a union by the sign of a number is the number",
+    "a pattern of a class of names may be those declared",
+];
+
+/// What admits the same instances is no change, or at most not decided, whichever of the two is the new one.
+#[test]
+fn no_equivalent_rewrite_is_breaking_or_additive_in_either_direction() {
+    for (claim, old, new, _) in [rewrites::ROWS, equivalents::ROWS].concat() {
+        for (old, new) in [(old, new), (new, old)] {
+            let report = judged(old, new);
+            let verdict = report.verdict();
+            let noted = verdict == Verdict::Additive && NOTED_BACKWARDS.contains(&claim);
+            assert!(
+                matches!(verdict, Verdict::Identical | Verdict::NeedsAudit) || noted,
+                "{claim}\n  old {old}\n  new {new}\n  {}",
+                summary(&report)
+            );
+        }
+    }
 }
 
 #[test]

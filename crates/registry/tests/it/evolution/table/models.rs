@@ -4,6 +4,12 @@ use super::Row;
 
 pub const ROWS: &[Row] = &[
     (
+        "a pattern that widens the type of names in a map is breaking for consumers",
+        r#"{"additionalProperties": {"type": "string"}}"#,
+        r#"{"additionalProperties": {"type": "string"}, "patternProperties": {"^x-": {}}}"#,
+        "breaking: type-widened (pattern-fields-added)",
+    ),
+    (
         "a constrained field added to an open object needs an audit",
         r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
         r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": ""}}}"#,
@@ -193,13 +199,13 @@ pub const ROWS: &[Row] = &[
         "names tightened to a list are breaking",
         r#"{"additionalProperties": {"type": "string"}}"#,
         r#"{"additionalProperties": {"type": "string"}, "propertyNames": {"enum": ["de", "ps"]}}"#,
-        "breaking: enum-narrowed",
+        "breaking: model-closed (field-without-default) (optional-field-added)",
     ),
     (
         "names widened are additive",
         r#"{"propertyNames": {"enum": ["de"]}}"#,
         r#"{"propertyNames": {"enum": ["de", "ps"]}}"#,
-        "additive: (enum-widened)",
+        "additive: (model-opened)",
     ),
     ("a name's type is text anyway", r#"{"propertyNames": {"type": "string"}}"#, r#"{}"#, "identical"),
     (

@@ -52,6 +52,48 @@ pub const ROWS: &[Row] = &[
         "additive: (union-branch-added)",
     ),
     (
+        "a value added to a listed tag that a union spells out is a branch added",
+        r#"{"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "x": {"type": "string"}}, "required": ["k"]}"#,
+        r#"{"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}, "x": {"type": "string"}}, "required": ["k"]}, {"type": "object", "properties": {"k": {"enum": ["b", "c"]}, "x": {"type": "string"}}, "required": ["k"]}]}"#,
+        "additive: (union-branch-added)",
+    ),
+    (
+        "a value of a listed tag that no branch has is a branch removed",
+        r#"{"type": "object", "properties": {"k": {"enum": ["a", "b", "c"]}}, "required": ["k"]}"#,
+        r#"{"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}}, "required": ["k"]}, {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}]}"#,
+        "breaking: union-branch-removed",
+    ),
+    (
+        "a field retyped in the branch of one value of a listed tag is breaking",
+        r#"{"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "x": {"type": "string"}}, "required": ["k"]}"#,
+        r#"{"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}, "x": {"type": "string"}}, "required": ["k"]}, {"type": "object", "properties": {"k": {"const": "b"}, "x": {"type": "integer"}}, "required": ["k"]}]}"#,
+        "breaking: type-changed",
+    ),
+    (
+        "a field made required in the branch of one value of a listed tag is breaking",
+        r#"{"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "x": {"type": "string"}}, "required": ["k"]}"#,
+        r#"{"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}, "x": {"type": "string"}}, "required": ["k", "x"]}, {"type": "object", "properties": {"k": {"const": "b"}, "x": {"type": "string"}}, "required": ["k"]}]}"#,
+        "breaking: field-made-required",
+    ),
+    (
+        "branches told apart by a tag that may be missing are not split",
+        r#"{"type": "object", "properties": {"k": {"enum": ["a", "b"]}}}"#,
+        r#"{"anyOf": [{"type": "object", "properties": {"k": {"const": "a"}}}, {"type": "object", "properties": {"k": {"const": "b"}}}]}"#,
+        "audit: enum-narrowed",
+    ),
+    (
+        "a field retyped in an untagged branch is breaking where an instance shows it",
+        r#"{"anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"type": "object", "required": ["b"]}]}"#,
+        r#"{"anyOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"type": "object", "required": ["b"]}]}"#,
+        "breaking: type-changed",
+    ),
+    (
+        "an untagged branch removed is breaking where an instance shows it",
+        r#"{"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}, {"type": "object", "required": ["c"]}]}"#,
+        r#"{"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}]}"#,
+        "breaking: union-branch-removed",
+    ),
+    (
         "an untagged branch added needs an audit",
         r#"{"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}]}"#,
         r#"{"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}, {"type": "object", "required": ["c"]}]}"#,

@@ -3,6 +3,42 @@
 use super::Row;
 
 pub const ROWS: &[Row] = &[
+    (
+        "a text made one of a list is breaking",
+        r#"{"type": "string", "pattern": "^[A-Z]{3}$"}"#,
+        r#"{"enum": ["USD", "EUR"]}"#,
+        "breaking: enum-narrowed",
+    ),
+    (
+        "a short range of integers of which one is not listed is narrowed",
+        r#"{"type": "integer", "minimum": 1, "maximum": 4}"#,
+        r#"{"enum": [1, 2, 3]}"#,
+        "breaking: enum-narrowed",
+    ),
+    (
+        "an integer listed beside the range that was is widened",
+        r#"{"type": "integer", "minimum": 1, "maximum": 3}"#,
+        r#"{"enum": [1, 2, 3, 9]}"#,
+        "additive: (enum-widened)",
+    ),
+    (
+        "a listed integer outside the range that is now is lost",
+        r#"{"enum": [1, 2, 3, 9]}"#,
+        r#"{"type": "integer", "minimum": 1, "maximum": 3}"#,
+        "breaking: enum-narrowed",
+    ),
+    (
+        "a field of a constant object changed is a constant changed",
+        r#"{"const": {"a": 1, "b": 2}}"#,
+        r#"{"const": {"a": 1, "b": 3}}"#,
+        "breaking: const-changed",
+    ),
+    (
+        "a field of a constant object removed is breaking",
+        r#"{"const": {"a": 1, "b": 2}}"#,
+        r#"{"const": {"a": 1}}"#,
+        "breaking: field-forbidden field-removed",
+    ),
     ("string to integer is breaking", r#"{"type": "string"}"#, r#"{"type": "integer"}"#, "breaking: type-changed"),
     (
         "integer to number is breaking for consumers",

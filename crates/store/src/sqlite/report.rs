@@ -1,0 +1,85 @@
+//! What the store tells people, and forgetting intents and unit ids.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+
+use crate::log::{Position, Seq};
+use crate::report::{Stats, TableSize};
+use crate::sqlite::error::Fault;
+use crate::sqlite::log;
+
+/// How many rows are looked at in one transaction; other writers go in between.
+const PRUNE_CHUNK: usize = 5_000;
+
+/// Counts for people.
+pub(super) fn stats(connection: &Connection, incarnation: i64) -> Result<Stats, Fault> {
+    // One snapshot, so that the numbers belong together.
+    let _snapshot = connection.unchecked_transaction()?;
+    let seq = log::highest(connection)?;
+    let sql = "SELECT name, count(*) FROM log JOIN subject ON subject.id = log.subject
+               GROUP BY name ORDER BY count(*) DESC, name";
+    let subjects = all(connection, sql, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let sql = "SELECT consumer, lane, position FROM lane ORDER BY consumer, lane";
+    let positions = all(connection, sql, |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Seq>(2)?)))?;
+    let floor = log::floor(connection)?;
+    Ok(Stats { end: Position { incarnation, seq }, safe: seq, floor, subjects, positions, holders: Vec::new() })
+}
+
+/// The size of every table, indexes included. SQLite keeps no dead rows.
+pub(super) fn sizes(connection: &Connection) -> Result<Vec<TableSize>, Fault> {
+    let _snapshot = connection.unchecked_transaction()?;
+    let mut sizes: Vec<TableSize> = all(connection, include_str!("sizes.sql"), |row| {
+        Ok(TableSize { table: row.get(0)?, rows: 0, dead: 0, bytes: row.get(1)? })
+    })?;
+    for size in &mut sizes {
+        let count = format!("SELECT count(*) FROM \"{}\"", size.table);
+        size.rows = connection.query_row(&count, [], |row| row.get(0))?;
+    }
+    Ok(sizes)
+}
+
+fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    each: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare(sql)?.query_map([], each)?.collect()
+}
+
+/// What is forgotten after a while: a table and its primary key.
+pub(super) struct Prunable {
+    table: &'static str,
+    key: &'static str,
+    columns: usize,
+}
+
+/// Every table that is pruned.
+pub(super) const PRUNABLE: [Prunable; 2] = [
+    Prunable { table: "intent", key: "tenant, subject, idem", columns: 3 },
+    Prunable { table: "unit", key: "tenant, id", columns: 2 },
+];
+
+/// Forgets what is older than an instant in one chunk of a table, in the order of its key; answers how many went, and
+/// where the next chunk starts. Walking the key needs no index over instants, which every append would pay for.
+pub(super) fn prune_chunk(
+    connection: &Connection,
+    of: &Prunable,
+    after: &[Value],
+    before_ms: i64,
+) -> Result<(u64, Option<Vec<Value>>), Fault> {
+    let Prunable { table, key, columns } = of;
+    let marks = vec!["?"; *columns].join(", ");
+    let beyond = if after.is_empty() { "true".to_owned() } else { format!("({key}) > ({marks})") };
+    let sql = format!("SELECT {key} FROM {table} WHERE {beyond} ORDER BY {key} LIMIT 1 OFFSET {PRUNE_CHUNK}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(after))?;
+    let end: Option<Vec<Value>> = match rows.next()? {
+        Some(row) => Some((0..*columns).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?),
+        None => None,
+    };
+    let within = if end.is_none() { "true".to_owned() } else { format!("({key}) <= ({marks})") };
+    let sql = format!("DELETE FROM {table} WHERE {beyond} AND {within} AND at < ?");
+    let values = after.iter().chain(end.iter().flatten()).cloned().chain([Value::Integer(before_ms)]);
+    let gone = connection.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    Ok((gone as u64, end))
+}

@@ -1,0 +1,159 @@
+-- The store's tables. Applied once; later schemas only add. Instants are milliseconds after 1970, by the store's clock;
+-- ids and hashes are 16 bytes, most significant first. A table a document kind, `doc_<kind>`, is made by the migration.
+
+CREATE TABLE meta (
+    only_row    INTEGER PRIMARY KEY CONSTRAINT one_row CHECK (only_row = 1),
+    schema      INTEGER NOT NULL,
+    admits_from INTEGER NOT NULL,
+    -- Positions of another life mean other events.
+    incarnation INTEGER NOT NULL,
+    -- Whether effects and relay wait for an operator.
+    suspended   INTEGER NOT NULL,
+    -- The last row that was dropped from the log.
+    floor       INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE subject (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- Document kinds, and how far the filling of their columns has come.
+CREATE TABLE kind (
+    name        TEXT PRIMARY KEY,
+    shape       INTEGER NOT NULL,
+    -- Every document up to this one has its columns, while some field is not filled.
+    fill_tenant BLOB NOT NULL,
+    fill_id     TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE field (
+    kind   TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    of     TEXT NOT NULL,
+    -- Whether every document has it.
+    filled INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- AUTOINCREMENT: a number is never used again, also when the rows behind it were dropped.
+CREATE TABLE log (
+    seq      INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant   BLOB NOT NULL,
+    subject  INTEGER NOT NULL,
+    key      TEXT NOT NULL,
+    slot     INTEGER NOT NULL,
+    event    BLOB NOT NULL,
+    at       INTEGER NOT NULL,
+    envelope TEXT NOT NULL
+) STRICT;
+-- For reading one tenant.
+CREATE INDEX log_tenant ON log (tenant, seq);
+
+-- Business intents: the same one twice is recognised for at least 30 days.
+CREATE TABLE intent (
+    tenant       BLOB NOT NULL,
+    subject      INTEGER NOT NULL,
+    idem         TEXT NOT NULL,
+    payload_hash BLOB NOT NULL,
+    event        BLOB NOT NULL,
+    at           INTEGER NOT NULL,
+    PRIMARY KEY (tenant, subject, idem)
+) STRICT, WITHOUT ROWID;
+
+-- Ids of units from outside: each commits once.
+CREATE TABLE unit (
+    tenant BLOB NOT NULL,
+    id     BLOB NOT NULL,
+    at     INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE inbox (
+    consumer TEXT NOT NULL,
+    event    BLOB NOT NULL,
+    tenant   BLOB NOT NULL,
+    seq      INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (consumer, event)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deadline (
+    tenant BLOB NOT NULL,
+    kind   TEXT NOT NULL,
+    id     TEXT NOT NULL,
+    due    INTEGER NOT NULL,
+    body   TEXT NOT NULL,
+    PRIMARY KEY (tenant, kind, id)
+) STRICT;
+-- For what has become due.
+CREATE INDEX deadline_due ON deadline (due);
+
+CREATE TABLE effect (
+    tenant   BLOB NOT NULL,
+    id       BLOB NOT NULL,
+    kind     TEXT NOT NULL,
+    key      TEXT NOT NULL,
+    slot     INTEGER NOT NULL,
+    body     TEXT NOT NULL,
+    state    TEXT NOT NULL DEFAULT 'waiting'
+             CONSTRAINT known_state CHECK (state IN ('waiting', 'answered', 'done', 'dead')),
+    attempts INTEGER NOT NULL DEFAULT 0,
+    due      INTEGER NOT NULL,
+    answer   TEXT,
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT;
+-- For the calls that are to be made.
+CREATE INDEX effect_waiting ON effect (kind, due) WHERE state IN ('waiting', 'answered');
+
+CREATE TABLE node (
+    name        TEXT PRIMARY KEY,
+    lease_from  INTEGER NOT NULL,
+    lease_until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE lane (
+    consumer    TEXT NOT NULL,
+    lane        INTEGER NOT NULL,
+    position    INTEGER NOT NULL,
+    epoch       INTEGER NOT NULL,
+    holder      TEXT,
+    lease_from  INTEGER NOT NULL,
+    lease_until INTEGER NOT NULL,
+    PRIMARY KEY (consumer, lane)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE parked (
+    consumer TEXT NOT NULL,
+    event    BLOB NOT NULL,
+    lane     INTEGER NOT NULL,
+    seq      INTEGER NOT NULL,
+    tenant   BLOB NOT NULL,
+    subject  TEXT NOT NULL,
+    key      TEXT NOT NULL,
+    due      INTEGER,
+    attempts INTEGER NOT NULL,
+    error    TEXT NOT NULL,
+    envelope TEXT NOT NULL,
+    PRIMARY KEY (consumer, event)
+) STRICT;
+-- For a lane that is taken over, in order.
+CREATE INDEX parked_lane ON parked (consumer, lane, seq);
+
+CREATE TABLE dead (
+    consumer TEXT NOT NULL,
+    event    BLOB NOT NULL,
+    seq      INTEGER NOT NULL,
+    tenant   BLOB NOT NULL,
+    subject  TEXT NOT NULL,
+    key      TEXT NOT NULL,
+    due      INTEGER,
+    attempts INTEGER NOT NULL,
+    error    TEXT NOT NULL,
+    envelope TEXT NOT NULL,
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (consumer, event)
+) STRICT;
+-- For listing.
+CREATE INDEX dead_seq ON dead (consumer, seq);

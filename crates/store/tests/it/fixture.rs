@@ -1,0 +1,227 @@
+//! A migrated store of the shop's, on whichever database the test runs on.
+//!
+//! A suite test is an async function over a [`Fixture`]; `on_both!` makes it a test on every store.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use karwan_envelope::envelope::Context;
+use karwan_envelope::time::{ManualClock, Timestamp};
+use karwan_store::kind::KindType;
+use karwan_store::log::{Filter, LogRow, PAGE_MAX};
+use karwan_store::{Address, Done, Error, Options, Store, TenantTx, migrate};
+
+use crate::shop;
+
+/// Where the manual clock starts.
+pub const START_MS: i64 = 1_780_000_000_000;
+
+/// Runs these async functions on every store, as `sqlite::<claim>` and `postgres::<claim>`.
+macro_rules! on_both {
+    ($($claim:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[test] fn $claim() { crate::fixture::run(crate::fixture::sqlite(), super::$claim) })*
+        }
+        mod postgres {
+            $(#[test] fn $claim() { crate::fixture::run(crate::fixture::postgres(), super::$claim) })*
+        }
+    };
+}
+
+/// An open store and what is needed to open it again.
+pub struct Fixture {
+    pub store: Store,
+    pub address: Address,
+    /// The store's clock, where a test can set it.
+    pub clock: Option<Arc<ManualClock>>,
+    _folder: Folder,
+}
+
+/// The one place where a Postgres fixture is made.
+pub async fn postgres() -> Option<Fixture> {
+    karwan_testkit::skip::record("the Postgres store has no fixture yet");
+    None
+}
+
+/// A fresh file in a folder of its own.
+pub async fn sqlite() -> Option<Fixture> {
+    let folder = Folder::new();
+    let address = Address::Sqlite(folder.path().join("shop.db"));
+    migrate_shop(&address).await.expect("a fresh path can be migrated");
+    let clock = Arc::new(ManualClock::at(Timestamp::from_unix_ms(START_MS)));
+    let store = Store::open(&address, options(&clock)).await.expect("a migrated store opens");
+    Some(Fixture { store, address, clock: Some(clock), _folder: folder })
+}
+
+pub fn options(clock: &Arc<ManualClock>) -> Options {
+    Options { clock: clock.clone(), ..Options::new(shop::catalogue(), shop::kinds()) }
+}
+
+pub async fn migrate_shop(address: &Address) -> Result<migrate::Migrated, Error> {
+    migrate_kinds(address, &shop::kinds()).await
+}
+
+pub async fn migrate_kinds(address: &Address, kinds: &[KindType]) -> Result<migrate::Migrated, Error> {
+    migrate(address, &[&shop::catalogue()], kinds, &|_, _, _| {}).await
+}
+
+/// Runs one test on a runtime of its own; no fixture is a skipped test.
+pub fn run<F: Future<Output = ()>>(make: impl Future<Output = Option<Fixture>>, test: impl FnOnce(Fixture) -> F) {
+    block_on(async {
+        if let Some(fixture) = make.await {
+            Box::pin(test(fixture)).await;
+        }
+    });
+}
+
+/// A runtime for one test.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
+    runtime.expect("a runtime can be made").block_on(future)
+}
+
+impl Fixture {
+    /// Lets the store's clock go on.
+    pub async fn pass(&self, ms: i64) {
+        match &self.clock {
+            Some(clock) => clock.advance_ms(ms),
+            None => tokio::time::sleep(std::time::Duration::from_millis(ms.max(0) as u64)).await,
+        }
+    }
+
+    /// One unit of the n-th tenant whose decision cannot fail but by the store.
+    pub async fn unit<F>(&self, tenant: u64, decide: impl Fn(TenantTx) -> F) -> Result<Done<()>, Error>
+    where
+        F: Future<Output = Result<(), Error>>,
+    {
+        self.store.unit(&shop::context(tenant), decide).await
+    }
+
+    /// Places an order, with its fact.
+    pub async fn place(&self, tenant: u64, id: &str) -> Done<()> {
+        let placed = self.unit(tenant, async |tx: TenantTx| {
+            tx.put(shop::order(id));
+            tx.emit(shop::placed(id));
+            Ok(())
+        });
+        placed.await.expect("a new order can be placed")
+    }
+
+    /// The whole log.
+    pub async fn log(&self) -> Vec<LogRow> {
+        log(&self.store).await
+    }
+
+    /// The subjects of the whole log, without prefix and version, with the key: `order.placed o-1`.
+    pub async fn told(&self) -> Vec<String> {
+        let short = |row: &LogRow| row.subject.split('.').skip(2).take(2).collect::<Vec<_>>().join(".");
+        self.log().await.iter().map(|row| format!("{} {}", short(row), row.key)).collect()
+    }
+
+    /// The order of a tenant, read in a unit of its own.
+    pub async fn order(&self, tenant: u64, id: &str) -> Option<shop::Order> {
+        self.store.tenant(&shop::context(tenant)).peek(id).await.expect("a document can be read")
+    }
+
+    /// The value of a counter.
+    pub async fn counter(&self, tenant: u64, id: &str) -> Option<i64> {
+        let counter = self.store.tenant(&shop::context(tenant)).peek::<shop::Counter>(id).await;
+        counter.expect("a document can be read").map(|counter| counter.value)
+    }
+
+    /// What the store was opened with.
+    pub fn options(&self) -> Options {
+        self.clock.as_ref().map_or_else(|| Options::new(shop::catalogue(), shop::kinds()), options)
+    }
+
+    /// Closes the store and opens it again.
+    pub async fn reopened(self) -> Self {
+        let options = self.options();
+        self.reopened_with(options).await
+    }
+
+    /// Closes the store and opens it with something else.
+    pub async fn reopened_with(self, options: Options) -> Self {
+        let Self { store, address, clock, _folder } = self;
+        drop(store);
+        let store = Store::open(&address, options).await.expect("a closed store opens");
+        Self { store, address, clock, _folder }
+    }
+
+    /// Recorded deadlines, `kind id due body`, in order.
+    pub fn deadlines(&self) -> Vec<String> {
+        let sql = "SELECT kind || ' ' || id || ' ' || due || ' ' || body FROM deadline ORDER BY 1";
+        self.texts(sql)
+    }
+
+    /// Recorded effects, `kind key body`, in order.
+    pub fn effects(&self) -> Vec<String> {
+        self.texts("SELECT kind || ' ' || key || ' ' || body FROM effect ORDER BY 1")
+    }
+
+    fn texts(&self, sql: &str) -> Vec<String> {
+        let connection = self.raw();
+        let mut statement = connection.prepare(sql).expect("the statement is right");
+        let rows = statement.query_map([], |row| row.get(0)).expect("the table is there");
+        rows.collect::<Result<_, _>>().expect("the rows can be read")
+    }
+
+    /// A connection past the store, to look at or to spoil what it keeps.
+    pub fn raw(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path()).expect("the file opens")
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        match &self.address {
+            Address::Sqlite(path) => path,
+            Address::Postgres(_) => panic!("this test looks at a file"),
+        }
+    }
+}
+
+/// The whole log of a store, page by page.
+pub async fn log(store: &Store) -> Vec<LogRow> {
+    let relay = store.relay();
+    let mut after = relay.start().await.expect("the log has a start");
+    let mut rows = Vec::new();
+    loop {
+        let page = relay.page(after, &Filter::default(), PAGE_MAX).await.expect("the log can be read");
+        rows.extend(page.rows);
+        after = page.position;
+        if !page.more {
+            return rows;
+        }
+    }
+}
+
+/// A request for the first tenant.
+pub fn first() -> Context {
+    shop::context(1)
+}
+
+/// A folder that goes with the test.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("karwan-store-{}-{number}", std::process::id()));
+        // A folder that a killed run left is not this test's.
+        drop(std::fs::remove_dir_all(&path));
+        std::fs::create_dir_all(&path).expect("a folder can be made");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}

@@ -1,0 +1,135 @@
+//! Tenants do not see each other, whatever SQL is written, unless it sets the other tenant.
+
+use karwan_store::{Error, Store, migrate};
+use karwan_testkit::postgres::postgres;
+
+use super::Fixture;
+use crate::market::{self, KINDS, Order, OrderChanged, catalogue, context, options};
+
+async fn filled(server: &'static karwan_testkit::postgres::Server) -> Fixture {
+    let fixture = Fixture::new(server).await;
+    for number in [1, 2] {
+        let done = fixture.store.unit(&context(number, "sales-service"), |tx| async move {
+            tx.put(Order { id: "o-1".into(), changes: number as u32, status: "open".into() });
+            tx.emit(OrderChanged { order_id: "o-1".into(), serial: 1 });
+            Ok::<_, Error>(())
+        });
+        done.await.unwrap();
+    }
+    fixture
+}
+
+const ONE: &str = "0190c2f0-0000-7000-8000-000000000001";
+
+#[tokio::test]
+async fn hand_written_sql_sees_one_tenant_or_none() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = filled(server).await;
+    let app = |sql: &str| {
+        let sql = format!("SET ROLE karwan_app; {sql}");
+        fixture.database.psql_as(&fixture.login, &sql)
+    };
+    assert_eq!(app("SELECT count(*) FROM karwan.doc_order").unwrap(), "0");
+    let one = format!("BEGIN; SELECT set_config('app.tenant_id', '{ONE}', true); SELECT count(*), max(f_changes) FROM karwan.doc_order; COMMIT");
+    assert_eq!(app(&one).unwrap().lines().last(), Some("1|1"));
+    // A view or a function of the application's own changes nothing.
+    let view = "CREATE TEMP VIEW mine AS SELECT * FROM karwan.doc_order; SELECT count(*) FROM mine";
+    assert_eq!(app(view).unwrap(), "0");
+    let function = "CREATE FUNCTION pg_temp.mine() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM karwan.doc_order'; SELECT pg_temp.mine()";
+    assert_eq!(app(function).unwrap(), "0");
+    // The log, its stretches and the tables behind it are out of reach.
+    for table in ["log", "log_0", "intent", "unit", "effect", "outbox"] {
+        let refused = app(&format!("SELECT count(*) FROM karwan.{table}")).unwrap_err();
+        assert!(refused.contains("permission denied"), "{table}: {refused}");
+    }
+    let refused = app("UPDATE karwan.doc_order SET version = 7").unwrap_err();
+    assert!(refused.contains("permission denied"), "{refused}");
+}
+
+#[tokio::test]
+async fn the_relay_reads_the_log_and_no_document() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = filled(server).await;
+    let relay = |sql: &str| fixture.database.psql_as(&fixture.login, &format!("SET ROLE karwan_relay; {sql}"));
+    assert_eq!(relay("SELECT count(*), count(DISTINCT tenant_id) FROM karwan.log").unwrap(), "2|2");
+    assert!(relay("SELECT count(*) FROM karwan.doc_order").unwrap_err().contains("permission denied"));
+    assert!(relay("SELECT count(*) FROM karwan.log_0").unwrap_err().contains("permission denied"));
+    assert!(relay("DELETE FROM karwan.log").unwrap_err().contains("permission denied"));
+    let columns = "SELECT id IS NOT NULL, occurred_at IS NOT NULL, tenant_id IS NOT NULL, aggregate_type, aggregate_id, topic,
+                          envelope ->> 'eventType', idempotency_key, attempts, last_error, published_at FROM karwan.outbox LIMIT 1";
+    assert_eq!(relay(columns).unwrap(), "t|t|t|order|o-1|market.sales.order.changed.v1|market.sales.order.changed|o-1:1|0||");
+}
+
+#[tokio::test]
+async fn a_pooled_connection_carries_no_tenant_into_its_next_use() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let one = Store::open(&fixture.database.url_as(&fixture.login).parse().unwrap(), karwan_store::Options {
+        connections_max: 1,
+        ..options()
+    });
+    let store = one.await.unwrap();
+    for number in [1, 2] {
+        let found = store.unit(&context(number, "sales-service"), |tx| async move {
+            let found = tx.find::<Order>("o-1").await?;
+            let page = tx.query(karwan_store::Query::<Order>::new()).await?;
+            tx.put(Order { id: "o-1".into(), changes: 1, status: "open".into() });
+            Ok::<_, Error>((found.is_some(), page.items.len()))
+        });
+        assert_eq!(found.await.unwrap().answer, (false, 0), "tenant {number} sees another one's order");
+    }
+}
+
+#[tokio::test]
+async fn a_login_that_policies_do_not_bind_is_refused() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let refusal = |url: String| async move {
+        match Store::open(&url.parse().unwrap(), options()).await {
+            Err(Error::Unsafe { findings, .. }) => findings.join("; "),
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it was opened"),
+        }
+    };
+    assert!(refusal(fixture.database.url()).await.contains("superuser"));
+    let login = &fixture.login;
+    fixture.database.psql(&format!("ALTER ROLE {login} BYPASSRLS")).unwrap();
+    assert!(refusal(fixture.database.url_as(login)).await.contains("BYPASSRLS"));
+    fixture.database.psql(&format!("ALTER ROLE {login} NOBYPASSRLS; GRANT karwan_owner TO {login}")).unwrap();
+    assert!(refusal(fixture.database.url_as(login)).await.contains("member of karwan_owner"));
+    fixture.database.psql(&format!("REVOKE karwan_owner FROM {login}; ALTER TABLE karwan.doc_order NO FORCE ROW LEVEL SECURITY")).unwrap();
+    assert!(refusal(fixture.database.url_as(login)).await.contains("doc_order"));
+    fixture.database.psql("ALTER TABLE karwan.doc_order FORCE ROW LEVEL SECURITY; GRANT SELECT ON karwan.log_0 TO karwan_app").unwrap();
+    assert!(refusal(fixture.database.url_as(login)).await.contains("log_0"));
+    // A policy that lets everything through is found by the canary alone.
+    fixture.database.psql("REVOKE ALL ON karwan.log_0 FROM karwan_app; CREATE POLICY open ON karwan.doc_guard TO karwan_app USING (true)").unwrap();
+    assert!(refusal(fixture.database.url_as(login)).await.contains("as another"));
+    fixture.database.psql("DROP POLICY open ON karwan.doc_guard").unwrap();
+    assert!(Store::open(&fixture.database.url_as(login).parse().unwrap(), options()).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_owner_that_is_no_superuser_suffices() {
+    let Some(server) = postgres().or_skip() else { return };
+    let database = server.database();
+    let (owner, login) = (format!("owner_{}", database.name()), format!("app_{}", database.name()));
+    let sql = format!(
+        "CREATE ROLE {owner} LOGIN CREATEROLE; CREATE ROLE {login} LOGIN; GRANT CREATE ON DATABASE {} TO {owner}",
+        database.name()
+    );
+    database.psql(&sql).unwrap();
+    // On a server where the roles were made by somebody else, they must be granted.
+    for role in ["karwan_owner", "karwan_app", "karwan_relay", "karwan_maintenance"] {
+        let made = format!("DO $$ BEGIN CREATE ROLE {role}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
+        database.psql(&format!("{made}; GRANT {role} TO {owner} WITH ADMIN OPTION")).unwrap();
+    }
+    let address = database.url_as(&owner).parse().unwrap();
+    migrate(&address, &[&catalogue()], KINDS, &|_, _, _| {}).await.unwrap();
+    karwan_store::migrate::grant(&address, &login, None).await.unwrap();
+    let store = Store::open(&database.url_as(&login).parse().unwrap(), market::options()).await.unwrap();
+    let done = store.unit(&context(1, "parcel-service"), |tx| async move {
+        tx.emit(market::ParcelScanned { parcel_id: "p".into(), serial: 1, tenant_id: None });
+        Ok::<_, Error>(())
+    });
+    assert_eq!(done.await.unwrap().position.seq, 1);
+}

@@ -1,0 +1,207 @@
+//! Migrations: twice is once, interrupted goes on, and newer is refused.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use karwan_store::kind::{Document, Field, FieldType, FieldValue, Kind, KindType};
+use karwan_store::{Address, Error, Options, Query, Store, TenantTx, migrate};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::fixture::{Folder, block_on, first, migrate_kinds, migrate_shop};
+use crate::shop;
+
+/// A parcel as releases saw it: each declares other fields of the same bodies.
+macro_rules! parcel {
+    ($name:ident, shape $shape:literal, [$($field:literal: $of:ident),*], |$parcel:ident| $values:expr) => {
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        struct $name {
+            id: String,
+            weight: i64,
+            #[serde(default)]
+            town: String,
+        }
+
+        impl Document for $name {
+            const KIND: Kind = Kind {
+                name: "parcel",
+                shape: $shape,
+                carries: None,
+                fields: &[$(Field { name: $field, of: FieldType::$of }),*],
+            };
+            fn id(&self) -> String {
+                self.id.clone()
+            }
+            fn fields(&self) -> Vec<FieldValue> {
+                let $parcel = self;
+                $values
+            }
+            fn upcast(_: u32, mut body: Value) -> Result<Value, karwan_store::kind::UnknownShape> {
+                // Grams became kilograms.
+                body["weight"] = Value::from(body["weight"].as_i64().unwrap_or_default() / 1000);
+                Ok(body)
+            }
+        }
+    };
+}
+
+parcel!(Plain, shape 1, [], |_parcel| Vec::new());
+parcel!(Weighed, shape 1, ["weight": Integer], |parcel| vec![parcel.weight.into()]);
+parcel!(Sorted, shape 1, ["weight": Integer, "town": Text], |parcel| {
+    vec![parcel.weight.into(), parcel.town.as_str().into()]
+});
+parcel!(Retyped, shape 1, ["weight": Text], |parcel| vec![parcel.weight.to_string().into()]);
+parcel!(Kilograms, shape 2, ["weight": Integer], |parcel| vec![parcel.weight.into()]);
+
+struct Parcels {
+    address: Address,
+    _folder: Folder,
+}
+
+impl Parcels {
+    fn new() -> Self {
+        let folder = Folder::new();
+        Self { address: Address::Sqlite(folder.path().join("shop.db")), _folder: folder }
+    }
+
+    fn migrate<D: Document>(&self) -> Result<migrate::Migrated, Error> {
+        block_on(migrate_kinds(&self.address, &[KindType::of::<D>()]))
+    }
+
+    async fn open<D: Document>(&self) -> Result<Store, Error> {
+        Store::open(&self.address, Options::new(shop::catalogue(), vec![KindType::of::<D>()])).await
+    }
+
+    fn refused<D: Document>(&self) -> Error {
+        block_on(async { self.open::<D>().await.err().expect("it cannot be opened") })
+    }
+
+    /// Puts parcels `p-<from>` and on, each as heavy in grams as its number times 1000.
+    fn put<D: Document>(&self, make: impl Fn(String, i64) -> D, numbers: std::ops::Range<i64>) {
+        block_on(async {
+            let store = self.open::<D>().await.expect("it opens");
+            let put = async |tx: TenantTx| {
+                for number in numbers.clone() {
+                    let id = format!("p-{number:04}");
+                    tx.find::<D>(&id).await?;
+                    tx.put(make(id, number * 1000));
+                }
+                Ok::<(), Error>(())
+            };
+            store.unit(&first(), put).await.expect("parcels can be put");
+        });
+    }
+
+    fn found<D: Document>(&self, query: Query<D>) -> Vec<String> {
+        block_on(async {
+            let store = self.open::<D>().await.expect("it opens");
+            let page = store.tenant(&first()).query(query.limit(1000)).await.expect("it can be asked");
+            page.items.iter().map(Document::id).collect()
+        })
+    }
+}
+
+fn plain(id: String, weight: i64) -> Plain {
+    Plain { id, weight, town: "Herat".to_owned() }
+}
+
+#[test]
+fn migrating_twice_is_harmless() {
+    let folder = Folder::new();
+    let address = Address::Sqlite(folder.path().join("shop.db"));
+    let once = block_on(migrate_shop(&address)).expect("a fresh path can be migrated");
+    assert_eq!((once.from, once.to), (None, 1));
+    assert_eq!(once.steps, ["schema 1", "4 subjects", "table counter", "table guard", "table order"]);
+    let twice = block_on(migrate_shop(&address)).expect("it can be migrated again");
+    assert_eq!((twice.from, twice.to, twice.steps, twice.backfilled), (Some(1), 1, Vec::new(), 0));
+}
+
+#[test]
+fn a_store_that_is_newer_than_the_program_is_refused() {
+    let parcels = Parcels::new();
+    parcels.migrate::<Plain>().expect("a fresh path can be migrated");
+    let Address::Sqlite(path) = &parcels.address else { panic!("a file") };
+    let raw = rusqlite::Connection::open(path).expect("it opens");
+    raw.execute_batch("UPDATE meta SET schema = 9").expect("a shell can do that");
+    parcels.migrate::<Plain>().expect("a newer store that admits this program is used");
+    block_on(async { parcels.open::<Plain>().await.map(drop) })
+        .expect("a newer store that admits this program is used");
+    raw.execute_batch("UPDATE meta SET admits_from = 9").expect("a shell can do that");
+    assert!(matches!(parcels.refused::<Plain>(), Error::Newer { found: 9, known: 1, .. }));
+    assert!(matches!(parcels.migrate::<Plain>(), Err(Error::Newer { found: 9, known: 1, .. })));
+}
+
+#[test]
+fn a_new_field_is_filled_in_for_documents_that_are_there() {
+    let parcels = Parcels::new();
+    parcels.migrate::<Plain>().expect("a fresh path can be migrated");
+    parcels.put(plain, 0..900);
+    assert!(matches!(parcels.refused::<Weighed>(), Error::NotMigrated { .. }));
+    let migrated = parcels.migrate::<Weighed>().expect("a field can be added");
+    assert_eq!((migrated.steps.as_slice(), migrated.backfilled), (&["column parcel.weight".to_owned()][..], 900));
+    assert_eq!(parcels.found(Query::<Weighed>::new().at_least("weight", 898_000)), ["p-0898", "p-0899"]);
+    assert_eq!(parcels.migrate::<Weighed>().expect("twice is harmless").backfilled, 0);
+}
+
+#[test]
+fn an_interrupted_backfill_goes_on_where_it_stopped() {
+    let parcels = Parcels::new();
+    parcels.migrate::<Plain>().expect("a fresh path can be migrated");
+    parcels.put(plain, 0..900);
+    let interrupted = catch_unwind(AssertUnwindSafe(|| {
+        let stop = |_: &str, done: u64, _: u64| assert!(done < 500, "the machine stops here");
+        block_on(migrate(&parcels.address, &[], &[KindType::of::<Weighed>()], &stop)).map(drop)
+    }));
+    assert!(interrupted.is_err(), "it was not interrupted");
+    assert!(matches!(parcels.refused::<Weighed>(), Error::NotMigrated { .. }), "half filled columns are not asked");
+    let rest = parcels.migrate::<Weighed>().expect("it goes on");
+    assert_eq!(rest.backfilled, 400);
+    assert_eq!(parcels.found(Query::<Weighed>::new().ordered_by("weight")).len(), 900);
+}
+
+/// Back to the release before and forth again: what it wrote without the column is filled in.
+#[test]
+fn a_field_that_an_older_program_left_behind_is_filled_in_again() {
+    let parcels = Parcels::new();
+    parcels.migrate::<Weighed>().expect("a fresh path can be migrated");
+    parcels.put(|id, weight| Weighed { id, weight, town: String::new() }, 1..3);
+    // Declared no more, the column stays; the older program moves p-0001.
+    parcels.put(|id, weight| plain(id, weight * 7), 1..2);
+    assert!(matches!(parcels.refused::<Weighed>(), Error::NotMigrated { .. }));
+    parcels.migrate::<Weighed>().expect("it can be migrated");
+    assert_eq!(parcels.found(Query::<Weighed>::new().equal("weight", 7_000)), ["p-0001"]);
+    assert_eq!(parcels.found(Query::<Weighed>::new().equal("weight", 1_000)), Vec::<String>::new());
+    parcels.migrate::<Sorted>().expect("another field can be added");
+    assert_eq!(parcels.found(Query::<Sorted>::new().equal("town", "Herat")), ["p-0001"]);
+    assert_eq!(parcels.found(Query::<Sorted>::new().ordered_by("weight")), ["p-0002", "p-0001"]);
+}
+
+#[test]
+fn a_kind_in_a_newer_shape_is_refused_and_an_older_one_is_upcast() {
+    let parcels = Parcels::new();
+    parcels.migrate::<Weighed>().expect("a fresh path can be migrated");
+    parcels.put(|id, weight| Weighed { id, weight, town: String::new() }, 1..3);
+    assert!(matches!(parcels.refused::<Kilograms>(), Error::NotMigrated { .. }));
+    let migrated = parcels.migrate::<Kilograms>().expect("a shape can grow");
+    assert_eq!((migrated.steps.as_slice(), migrated.backfilled), (&["shape 2 of parcel".to_owned()][..], 2));
+    assert_eq!(parcels.found(Query::<Kilograms>::new().equal("weight", 2)), ["p-0002"]);
+    let newer = parcels.refused::<Weighed>();
+    assert!(matches!(&newer, Error::ShapeNewer { kind, found: 2, known: 1 } if kind == "parcel"), "{newer:?}");
+    assert!(matches!(parcels.migrate::<Weighed>(), Err(Error::ShapeNewer { .. })));
+}
+
+#[test]
+fn a_field_that_changed_its_type_is_refused() {
+    let parcels = Parcels::new();
+    parcels.migrate::<Weighed>().expect("a fresh path can be migrated");
+    let refused = parcels.migrate::<Retyped>();
+    assert!(matches!(refused, Err(Error::Kind(_))), "{refused:?}");
+    block_on(async { parcels.open::<Weighed>().await.map(drop) }).expect("a refused migration changed nothing");
+}
+
+#[test]
+fn a_kind_that_was_never_migrated_is_refused_when_the_store_is_opened() {
+    let parcels = Parcels::new();
+    block_on(migrate_shop(&parcels.address)).expect("a fresh path can be migrated");
+    let refused = parcels.refused::<Plain>();
+    assert!(matches!(&refused, Error::NotMigrated { store } if store.contains("parcel")), "{refused:?}");
+}

@@ -1,0 +1,220 @@
+//! What consumers keep: lanes under an epoch, claims, parked events, dead letters.
+
+use karwan_store::Error;
+use karwan_store::consumer::{Dead, Lane, LaneTaken, Parked};
+use karwan_store::log::LogRow;
+use karwan_store::write_set::{Claim, LaneHold};
+
+use crate::fixture::{Fixture, first};
+use crate::shop::{counter, order, placed};
+
+on_both! {
+    a_lane_is_held_by_one_until_its_lease_runs_out,
+    a_beat_prolongs_leases_and_names_the_living,
+    a_released_lane_can_be_taken_at_once_and_keeps_its_position,
+    a_zombies_flush_is_refused_and_leaves_nothing,
+    a_zombies_park_save_and_bury_are_refused,
+    an_event_is_handled_once,
+    a_failed_attempt_leaves_no_claim,
+    a_parked_event_waits_with_its_envelope_and_goes_when_it_is_handled,
+    parking_again_moves_the_due_time,
+    a_parked_event_cannot_be_handled_as_if_it_were_not,
+    a_dead_event_is_claimed_and_listed,
+}
+
+const LEASE_MS: i64 = 1_000;
+
+fn lane() -> Lane {
+    Lane { consumer: "mailer".to_owned(), number: 3 }
+}
+
+async fn take(fixture: &Fixture, node: &str) -> Option<LaneTaken> {
+    fixture.store.take_lane(&lane(), node, LEASE_MS).await.expect("it can be asked for")
+}
+
+async fn hold(fixture: &Fixture, node: &str) -> LaneHold {
+    let taken = take(fixture, node).await.expect("it is free");
+    LaneHold { consumer: lane().consumer, lane: lane().number, epoch: taken.epoch }
+}
+
+/// Rows to handle.
+async fn events(fixture: &Fixture, count: usize) -> Vec<LogRow> {
+    for number in 0..count {
+        fixture.place(1, &format!("o-{number}")).await;
+    }
+    fixture.log().await
+}
+
+fn claim(row: &LogRow, parked: bool) -> Claim {
+    Claim { tenant: row.tenant, consumer: lane().consumer, event: row.event, seq: row.seq, parked }
+}
+
+fn parked(row: &LogRow) -> Parked {
+    Parked {
+        seq: row.seq,
+        tenant: row.tenant,
+        subject: row.subject.clone(),
+        key: row.key.clone(),
+        event: row.event,
+        due: Some(1_780_000_060_000),
+        attempts: 1,
+        error: "no answer".to_owned(),
+        envelope: row.envelope.clone(),
+    }
+}
+
+/// Handles an event: a mail is counted.
+async fn handle(fixture: &Fixture, hold: &LaneHold, row: &LogRow, was_parked: bool) -> Result<(), Error> {
+    let unit = fixture.store.tenant(&first());
+    unit.put(counter(&format!("mail-{}", row.key), 1));
+    unit.commit_handling(hold, vec![claim(row, was_parked)]).await.map(drop)
+}
+
+fn lost<T: std::fmt::Debug>(outcome: &Result<T, Error>) -> bool {
+    matches!(outcome, Err(Error::LaneLost { consumer, lane: 3 }) if consumer == "mailer")
+}
+
+fn claimed<T>(outcome: &Result<T, Error>, row: &LogRow) -> bool {
+    matches!(outcome, Err(Error::Claimed { event, .. }) if *event == row.event)
+}
+
+async fn a_lane_is_held_by_one_until_its_lease_runs_out(fixture: Fixture) {
+    events(&fixture, 2).await;
+    let taken = take(&fixture, "n-1").await.expect("it is free");
+    assert_eq!(taken.position, 0);
+    assert_eq!(taken.seen, fixture.log().await[1].seq);
+    assert_eq!(take(&fixture, "n-2").await, None);
+    fixture.pass(LEASE_MS / 2).await;
+    assert_eq!(take(&fixture, "n-2").await, None);
+    fixture.pass(LEASE_MS).await;
+    let over = take(&fixture, "n-2").await.expect("the lease has run out");
+    assert!(over.epoch > taken.epoch);
+    let other = Lane { number: 4, ..lane() };
+    assert!(fixture.store.take_lane(&other, "n-1", LEASE_MS).await.expect("it can be asked for").is_some());
+}
+
+async fn a_beat_prolongs_leases_and_names_the_living(fixture: Fixture) {
+    take(&fixture, "n-1").await.expect("it is free");
+    assert_eq!(fixture.store.beat("n-2", LEASE_MS).await.expect("it beats"), ["n-2"]);
+    fixture.pass(LEASE_MS * 3 / 5).await;
+    assert_eq!(fixture.store.beat("n-1", LEASE_MS).await.expect("it beats"), ["n-1", "n-2"]);
+    fixture.pass(LEASE_MS * 3 / 5).await;
+    assert_eq!(take(&fixture, "n-2").await, None, "the beat prolonged the lease");
+    assert_eq!(fixture.store.beat("n-1", LEASE_MS).await.expect("it beats"), ["n-1"]);
+}
+
+async fn a_released_lane_can_be_taken_at_once_and_keeps_its_position(fixture: Fixture) {
+    let rows = events(&fixture, 2).await;
+    let hold = hold(&fixture, "n-1").await;
+    fixture.store.save_position(&hold, rows[1].seq, true).await.expect("the lane is held");
+    let taken = take(&fixture, "n-2").await.expect("it was released");
+    assert_eq!(taken.position, rows[1].seq);
+    assert!(lost(&fixture.store.save_position(&hold, rows[0].seq, false).await));
+    let stats = fixture.store.stats().await.expect("it can be told");
+    assert_eq!(stats.positions, [("mailer".to_owned(), 3, rows[1].seq)]);
+}
+
+/// It was stopped for longer than its lease, another took over, and it goes on as if nothing had happened.
+async fn a_zombies_flush_is_refused_and_leaves_nothing(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let zombie = hold(&fixture, "n-1").await;
+    fixture.pass(LEASE_MS + 100).await;
+    let heir = hold(&fixture, "n-2").await;
+    assert!(lost(&handle(&fixture, &zombie, &rows[0], false).await));
+    assert_eq!(fixture.counter(1, "mail-o-0").await, None);
+    assert_eq!(fixture.store.handled("mailer", &[rows[0].event]).await.expect("it can be asked"), []);
+    handle(&fixture, &heir, &rows[0], false).await.expect("the holder handles it");
+}
+
+async fn a_zombies_park_save_and_bury_are_refused(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let zombie = hold(&fixture, "n-1").await;
+    fixture.pass(LEASE_MS + 100).await;
+    hold(&fixture, "n-2").await;
+    assert!(lost(&fixture.store.park(&zombie, &[parked(&rows[0])]).await));
+    assert!(lost(&fixture.store.save_position(&zombie, rows[0].seq, false).await));
+    assert!(lost(&fixture.store.save_position(&zombie, rows[0].seq, true).await));
+    assert!(lost(&fixture.store.bury(&zombie, &Dead { event: parked(&rows[0]), at: 0 }).await));
+    assert_eq!(fixture.store.parked(&lane(), 10).await.expect("it can be asked"), []);
+    assert_eq!(fixture.store.dead("mailer", 0, 10).await.expect("it can be asked"), []);
+    assert_eq!(take(&fixture, "n-3").await, None, "a zombie released the lane of its heir");
+}
+
+async fn an_event_is_handled_once(fixture: Fixture) {
+    let rows = events(&fixture, 2).await;
+    let hold = hold(&fixture, "n-1").await;
+    handle(&fixture, &hold, &rows[0], false).await.expect("it is new");
+    let unit = fixture.store.tenant(&first());
+    unit.put(counter("again", 1));
+    let again = unit.commit_handling(&hold, vec![claim(&rows[1], false), claim(&rows[0], false)]).await;
+    assert!(claimed(&again, &rows[0]), "{again:?}");
+    assert_eq!(fixture.counter(1, "again").await, None);
+    let handled = fixture.store.handled("mailer", &[rows[0].event, rows[1].event]).await.expect("it can be asked");
+    assert_eq!(handled, [rows[0].event], "the claim beside the refused one went with it");
+    assert_eq!(fixture.store.handled("biller", &[rows[0].event]).await.expect("it can be asked"), []);
+}
+
+async fn a_failed_attempt_leaves_no_claim(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let hold = hold(&fixture, "n-1").await;
+    let unit = fixture.store.tenant(&first());
+    unit.put(order("o-0"));
+    unit.emit(placed("o-0"));
+    let failed = unit.commit_handling(&hold, vec![claim(&rows[0], false)]).await;
+    assert!(matches!(failed, Err(Error::Exists { .. })), "{failed:?}");
+    assert_eq!(fixture.store.handled("mailer", &[rows[0].event]).await.expect("it can be asked"), []);
+    handle(&fixture, &hold, &rows[0], false).await.expect("it was not handled yet");
+}
+
+async fn a_parked_event_waits_with_its_envelope_and_goes_when_it_is_handled(fixture: Fixture) {
+    let rows = events(&fixture, 3).await;
+    let hold = hold(&fixture, "n-1").await;
+    let waiting = [parked(&rows[2]), parked(&rows[0])];
+    fixture.store.park(&hold, &waiting).await.expect("the lane is held");
+    let fixture = fixture.reopened().await;
+    let found = fixture.store.parked(&lane(), 10).await.expect("it can be asked");
+    assert_eq!(found, [parked(&rows[0]), parked(&rows[2])]);
+    assert_eq!(fixture.store.parked(&lane(), 1).await.expect("it can be asked"), [parked(&rows[0])]);
+    assert_eq!(fixture.store.parked(&Lane { number: 2, ..lane() }, 10).await.expect("it can be asked"), []);
+    handle(&fixture, &hold, &rows[0], true).await.expect("it is parked");
+    assert_eq!(fixture.store.parked(&lane(), 10).await.expect("it can be asked"), [parked(&rows[2])]);
+    let unparked = handle(&fixture, &hold, &rows[1], true).await;
+    assert!(claimed(&unparked, &rows[1]), "what is not parked cannot be handled as if it were: {unparked:?}");
+}
+
+async fn parking_again_moves_the_due_time(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let hold = hold(&fixture, "n-1").await;
+    fixture.store.park(&hold, &[parked(&rows[0])]).await.expect("the lane is held");
+    let later = Parked { due: None, attempts: 2, error: "still none".to_owned(), ..parked(&rows[0]) };
+    fixture.store.park(&hold, std::slice::from_ref(&later)).await.expect("the lane is held");
+    assert_eq!(fixture.store.parked(&lane(), 10).await.expect("it can be asked"), [later]);
+}
+
+async fn a_parked_event_cannot_be_handled_as_if_it_were_not(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let hold = hold(&fixture, "n-1").await;
+    fixture.store.park(&hold, &[parked(&rows[0])]).await.expect("the lane is held");
+    let live = handle(&fixture, &hold, &rows[0], false).await;
+    assert!(claimed(&live, &rows[0]), "{live:?}");
+    assert_eq!(fixture.store.parked(&lane(), 10).await.expect("it can be asked").len(), 1);
+}
+
+async fn a_dead_event_is_claimed_and_listed(fixture: Fixture) {
+    let rows = events(&fixture, 2).await;
+    let hold = hold(&fixture, "n-1").await;
+    fixture.store.park(&hold, &[parked(&rows[0])]).await.expect("the lane is held");
+    for row in &rows {
+        fixture.store.bury(&hold, &Dead { event: parked(row), at: 0 }).await.expect("the lane is held");
+    }
+    assert_eq!(fixture.store.parked(&lane(), 10).await.expect("it can be asked"), []);
+    let dead = fixture.store.dead("mailer", 0, 10).await.expect("it can be asked");
+    let found: Vec<_> = dead.iter().map(|dead| (dead.event.seq, dead.event.envelope.clone())).collect();
+    assert_eq!(found, [(rows[0].seq, rows[0].envelope.clone()), (rows[1].seq, rows[1].envelope.clone())]);
+    assert!(dead[0].at > 1_700_000_000_000, "the store's clock says when: {}", dead[0].at);
+    let after = fixture.store.dead("mailer", rows[0].seq, 10).await.expect("it can be asked");
+    assert_eq!(after.len(), 1);
+    assert!(claimed(&handle(&fixture, &hold, &rows[0], false).await, &rows[0]));
+    let again = fixture.store.bury(&hold, &Dead { event: parked(&rows[1]), at: 0 }).await;
+    assert!(claimed(&again, &rows[1]), "{again:?}");
+}

@@ -1,0 +1,8 @@
+//! What holds on every store.
+
+mod documents;
+mod intents;
+mod lanes;
+mod log;
+mod queries;
+mod units;
