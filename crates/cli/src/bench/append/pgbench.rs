@@ -97,6 +97,7 @@ async fn statement(client: &Client) -> Result<String, Failure> {
 }
 
 fn value(parameter: &str) -> Option<String> {
+    // No colon may stand in a literal: pgbench would take what follows for a variable.
     Some(match parameter {
         "p_tenants" | "p_unit_tenant" | "p_tenant" => format!("'{{{TENANT}}}'"),
         "p_unit" | "p_event" | "p_hash" => "ARRAY[gen_random_uuid()]".to_owned(),
@@ -104,7 +105,7 @@ fn value(parameter: &str) -> Option<String> {
         "p_subject" => "ARRAY[1]".to_owned(),
         "p_slot" => "ARRAY[7]".to_owned(),
         "p_key" => "ARRAY['pay_' || :serial::text]".to_owned(),
-        "p_idem" => "ARRAY['pay_' || :serial::text || ':capture']".to_owned(),
+        "p_idem" => "ARRAY['pay_' || :serial::text || '-capture']".to_owned(),
         "p_envelope" => "ARRAY[:envelope]".to_owned(),
         _ => return None,
     })
