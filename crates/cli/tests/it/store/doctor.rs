@@ -97,6 +97,8 @@ fn whoever_holds_readers_back_is_named() {
     let stats = karwan(&["log", "stats", "--store", &place.url(), "--format", "json"]).exits(0).json();
     let who = stats["holders"][0]["who"].as_str().expect("a holder");
     assert!(who.contains("slow_writer"), "{stats}");
+    let what = stats["holders"][0]["what"].as_str().expect("what it does");
+    assert!(what.starts_with("idle in transaction") && stats["holders"][0]["heldMs"].as_i64() > Some(0), "{stats}");
     drop(holder);
     let checks = karwan(&["doctor", "--store", &place.url()]).exits(0);
     checks.prints("ok   horizon: nobody holds readers back");

@@ -1,7 +1,9 @@
 //! The log as it is printed, and as it is followed.
 
-use std::io::{BufRead as _, BufReader, Lines};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -105,11 +107,14 @@ fn long_logs_are_printed_whole_and_searched_to_the_beginning() {
     assert_eq!(keys(&place.url(), &["--last", "3"]), ["k8998", "k8999", "k9000"]);
 }
 
-/// A follower, and the lines that it has printed.
+/// A follower, and the lines that it prints.
 struct Follower {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: Receiver<String>,
 }
+
+/// A row that has not come by then never will.
+const ROW_WAIT: Duration = Duration::from_secs(60);
 
 impl Follower {
     fn new(url: &str, args: &[&str]) -> Self {
@@ -120,12 +125,25 @@ impl Follower {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
-        let lines = BufReader::new(child.stdout.take().expect("it was piped")).lines();
+        let stdout = BufReader::new(child.stdout.take().expect("it was piped"));
+        let (sender, lines) = std::sync::mpsc::sync_channel(0);
+        std::thread::spawn(move || {
+            // Ends, and closes the pipe, when nobody wants the next line any more.
+            for line in stdout.lines() {
+                if sender.send(line.expect("it is text")).is_err() {
+                    break;
+                }
+            }
+        });
         Self { child, lines }
     }
 
+    #[track_caller]
     fn next_key(&mut self) -> String {
-        let line = self.lines.next().expect("it goes on").expect("it is text");
+        let line = self.lines.recv_timeout(ROW_WAIT).unwrap_or_else(|error| {
+            let _ = self.child.kill();
+            panic!("no row came: {error}")
+        });
         let row: Value = serde_json::from_str(&line).expect("an object a line");
         row["key"].as_str().expect("a key").to_owned()
     }
@@ -209,9 +227,17 @@ fn a_reader_that_goes_away_ends_a_follower_quietly() {
     place.append(TENANT, &["a"]);
     let mut follower = Follower::new(&place.url(), &[]);
     assert_eq!(follower.next_key(), "a");
-    let Follower { child, lines } = follower;
+    let Follower { mut child, lines } = follower;
     drop(lines);
-    place.append(TENANT, &["b"]);
+    // One row ends the thread that reads, and with it the pipe; a later one finds nobody.
+    for row in 0..200 {
+        place.append(TENANT, &[&format!("b{row}")]);
+        if child.try_wait().expect("it is ours").is_some() {
+            break;
+        }
+    }
+    // One that goes on is ended here, and answers no exit code.
+    let _ = child.kill();
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
 }
