@@ -5,7 +5,7 @@ REVOKE ALL ON SCHEMA karwan FROM PUBLIC;
 GRANT USAGE ON SCHEMA karwan TO karwan_app, karwan_relay, karwan_maintenance;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA karwan FROM PUBLIC;
 
-GRANT SELECT ON karwan.meta, karwan.incarnation, karwan.subject, karwan.kind, karwan.field, karwan.partition
+GRANT SELECT ON karwan.meta, karwan.incarnation, karwan.subject, karwan.kind, karwan.field, karwan.signature, karwan.partition
     TO karwan_app, karwan_relay, karwan_maintenance;
 GRANT EXECUTE ON FUNCTION karwan.highest(), karwan.make_partitions(bigint, integer), karwan.new_life(boolean)
     TO karwan_app, karwan_relay, karwan_maintenance;
@@ -45,3 +45,5 @@ JOIN karwan.subject s ON s.id = l.subject
 LEFT JOIN karwan.parked p ON p.consumer = 'relay' AND p.event_id = l.event_id
 LEFT JOIN (SELECT min(position) AS position FROM karwan.lane WHERE consumer = 'relay') r ON true;
 GRANT SELECT ON karwan.outbox TO karwan_relay, karwan_maintenance;
+-- How far numbers were drawn; only appends draw them.
+GRANT SELECT ON karwan.log_seq TO karwan_relay, karwan_maintenance;

@@ -129,6 +129,15 @@ BEGIN
             RAISE EXCEPTION 'not parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
         END IF;
     END IF;
+    IF given < cardinality(p_event) THEN
+        -- A live event that is parked waits its turn: its key would overtake itself.
+        PERFORM FROM unnest(p_event, p_parked) AS c(event, parked)
+        WHERE NOT c.parked
+          AND (SELECT p.seq FROM karwan.parked p WHERE p.consumer = p_consumer AND p.event_id = c.event) IS NOT NULL;
+        IF FOUND THEN
+            RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
+        END IF;
+    END IF;
     INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq)
     SELECT p_consumer, c.event, c.tenant, c.seq
     FROM unnest(p_tenant, p_event, p_seq) AS c(tenant, event, seq)
