@@ -13,6 +13,9 @@ pub const INPUT: u8 = 65;
 pub struct Failure {
     code: u8,
     cause: anyhow::Error,
+    /// The code of the error, which has a page.
+    page: Option<&'static str>,
+    remedy: Option<&'static str>,
 }
 
 /// What a command answers.
@@ -21,7 +24,21 @@ pub type Outcome = Result<ExitCode, Failure>;
 impl Failure {
     /// The input is not what it should be.
     pub fn input(cause: impl Into<anyhow::Error>) -> Self {
-        Self { code: INPUT, cause: cause.into() }
+        Self::new(INPUT, cause.into())
+    }
+
+    /// The call is not what it should be.
+    pub fn usage(cause: impl Into<anyhow::Error>) -> Self {
+        Self::new(USAGE, cause.into())
+    }
+
+    /// The same, with the code of an error that has a page.
+    pub fn coded(self, code: &'static str) -> Self {
+        Self { page: Some(code), ..self }
+    }
+
+    fn new(code: u8, cause: anyhow::Error) -> Self {
+        Self { code, cause, page: None, remedy: None }
     }
 
     /// Says why on standard error, cause by cause.
@@ -29,24 +46,34 @@ impl Failure {
         if output::pipe_closed(&self.cause) {
             return ExitCode::SUCCESS;
         }
-        output::note(&format!("error: {}", self.cause));
+        let page = self.page.map(|code| format!(" (docs/errors/{code}.md)")).unwrap_or_default();
+        output::note(&format!("error: {}{page}", self.cause));
         for cause in self.cause.chain().skip(1) {
             for line in cause.to_string().lines() {
                 output::note(&format!("  {line}"));
             }
         }
+        if let Some(remedy) = self.remedy {
+            output::note(&format!("  help: {remedy}"));
+        }
         self.code.into()
+    }
+}
+
+impl From<karwan_store::Error> for Failure {
+    fn from(cause: karwan_store::Error) -> Self {
+        Self { page: Some(cause.code()), remedy: cause.remedy(), ..Self::new(1, cause.into()) }
     }
 }
 
 impl From<anyhow::Error> for Failure {
     fn from(cause: anyhow::Error) -> Self {
-        Self { code: 1, cause }
+        Self::new(1, cause)
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(cause: std::io::Error) -> Self {
-        Self { code: 1, cause: cause.into() }
+        Self::new(1, cause.into())
     }
 }

@@ -3,15 +3,24 @@
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 in order, 1 a refusal, a breaking
 //! change or an output that cannot be written, 2 a change that needs an audit, 64 bad usage, 65 bad input.
 
+mod backup;
 mod bench;
 mod catalog;
 mod completions;
+mod config;
+mod doctor;
 mod envelope;
 mod exit;
 mod input;
+mod log;
+mod migrate;
 mod output;
 mod platforms;
+mod progress;
+mod restore;
+mod runtime;
 mod schema;
+mod settings;
 mod tree;
 
 use std::process::ExitCode;
@@ -46,11 +55,25 @@ enum Noun {
     /// Example: karwan envelope validate event.json
     #[command(subcommand)]
     Envelope(envelope::Verb),
+    Migrate(migrate::Args),
+    /// The log of a store: tail, stats
+    ///
+    /// Example: karwan log tail --store sqlite:karwan.db --follow
+    #[command(subcommand)]
+    Log(log::Verb),
+    Doctor(doctor::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     /// Measurements
     ///
     /// Example: karwan bench contract
     #[command(subcommand)]
     Bench(bench::Verb),
+    /// What commands are configured with: show, example
+    ///
+    /// Example: karwan config show
+    #[command(subcommand)]
+    Config(config::Verb),
     Completions(completions::Args),
 }
 
@@ -67,7 +90,13 @@ fn main() -> ExitCode {
         Noun::Catalog(verb) => catalog::run(verb),
         Noun::Schema(verb) => schema::run(verb),
         Noun::Envelope(verb) => envelope::run(verb),
+        Noun::Migrate(args) => migrate::run(&args),
+        Noun::Log(verb) => log::run(verb),
+        Noun::Doctor(args) => doctor::run(&args),
+        Noun::Backup(args) => backup::run(&args),
+        Noun::Restore(args) => restore::run(&args),
         Noun::Bench(verb) => bench::run(verb),
+        Noun::Config(verb) => config::run(verb),
         Noun::Completions(args) => completions::run(&args, Cli::command()),
     };
     outcome.unwrap_or_else(Failure::report)

@@ -49,9 +49,22 @@ impl fmt::Debug for Address {
     }
 }
 
-/// A URL with its password, before the host or among the parameters, replaced by `***`.
-pub fn masked(url: &str) -> String {
-    let (head, query) = url.split_once('?').map_or((url, None), |(head, query)| (head, Some(query)));
+/// A text with its password, before a URL's host, among its parameters or in a list of words, replaced by `***`.
+///
+/// What looks odd is hidden rather than shown: it may be a password with a character that should have been encoded.
+pub fn masked(text: &str) -> String {
+    let shown = masked_url(text);
+    let words = shown.split(' ').map(|word| match word.split_once('=') {
+        Some((name, _)) if name.eq_ignore_ascii_case("password") => format!("{name}=***"),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn masked_url(url: &str) -> String {
+    let odd = |(_, query): &(&str, &str)| query.contains('@');
+    let parts = url.split_once('?').filter(|parts| !odd(parts));
+    let (head, query) = parts.map_or((url, None), |(head, query)| (head, Some(query)));
     let start = head.find("://").map_or(0, |place| place + 3);
     let mut shown = match head.rfind('@').filter(|at| *at >= start) {
         Some(at) => match head[start..at].split_once(':') {

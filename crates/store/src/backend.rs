@@ -64,6 +64,14 @@ impl Backend {
         }
     }
 
+    /// For looking only: nothing is written, and no hat but the relay's is worn.
+    pub async fn observe(address: &Address) -> Result<Self, Error> {
+        match address {
+            Address::Sqlite(path) => Ok(Self::Sqlite(sqlite::Sqlite::look(path).await?)),
+            Address::Postgres(url) => Ok(Self::Postgres(Box::new(postgres::Postgres::look(url).await?))),
+        }
+    }
+
     /// Which life of the store this is.
     pub fn incarnation(&self) -> i64 {
         on_both!(self, store => store.incarnation())

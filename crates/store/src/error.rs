@@ -218,6 +218,12 @@ pub enum Error {
         /// What is needed.
         needed: u32,
     },
+    /// A copy that follows another server.
+    #[error("{store} is a standby, whose readers would miss rows that commit late: use the primary")]
+    Standby {
+        /// The store.
+        store: String,
+    },
     /// Row-level security that does not bite, or roles that are wrong.
     #[error("{store} does not keep tenants apart for this login: {}", .findings.join("; "))]
     Unsafe {
@@ -236,6 +242,16 @@ pub enum Error {
         /// What the database says.
         #[source]
         cause: DatabaseError,
+    },
+    /// A login that cannot be prepared.
+    #[error("{store}: nothing can be granted to `{login}`; {remedy}")]
+    Login {
+        /// The store.
+        store: String,
+        /// The login.
+        login: String,
+        /// What helps.
+        remedy: String,
     },
     /// No connection, or one that broke. What was under way may have been committed only where this says so.
     #[error("{store} cannot be reached")]
@@ -352,7 +368,9 @@ impl Error {
             Self::Older { .. } => "store-older",
             Self::Newer { .. } | Self::ShapeNewer { .. } => "store-newer",
             Self::OldServer { .. } => "store-old-server",
+            Self::Standby { .. } => "store-standby",
             Self::Unsafe { .. } => "store-unsafe",
+            Self::Login { .. } => "store-login",
             Self::Permission { .. } => "store-permission",
             Self::Unreachable { .. } => "store-unreachable",
             Self::Full { .. } => "store-full",

@@ -59,9 +59,10 @@ pub(crate) fn admit(store: &str, found: i64, admits_from: i64) -> Result<(), Err
 /// A file has no logins.
 pub async fn grant(address: &Address, login: &str, service: Option<&str>) -> Result<(), Error> {
     match address {
-        Address::Sqlite(_) => Err(Error::Damaged {
+        Address::Sqlite(_) => Err(Error::Login {
             store: address.to_string(),
-            reason: "a file has no logins to grant anything to".to_owned(),
+            login: login.to_owned(),
+            remedy: "a file has no logins: whoever can read it reads all of it".to_owned(),
         }),
         Address::Postgres(url) => postgres::grant(url, login, service).await,
     }

@@ -1,5 +1,8 @@
 //! `RelayTx`: the log across tenants, and never a document. One of the two cross-tenant doors.
 
+use std::sync::Arc;
+
+use crate::backend::Backend;
 use crate::error::Error;
 use crate::log::{Filter, Holder, LogPage, PAGE_MAX, Position, Seq};
 use crate::store::Store;
@@ -7,36 +10,35 @@ use crate::store::Store;
 /// A reader of the whole log.
 #[derive(Clone)]
 pub struct RelayTx {
-    store: Store,
+    pub(crate) backend: Arc<Backend>,
 }
 
 impl Store {
     /// The log across tenants.
     pub fn relay(&self) -> RelayTx {
-        RelayTx { store: self.clone() }
+        RelayTx { backend: self.shared.backend.clone() }
     }
 }
 
 impl RelayTx {
     /// The beginning of the log in this life of the store.
     pub async fn start(&self) -> Result<Position, Error> {
-        let backend = &self.store.shared.backend;
-        Ok(Position { incarnation: backend.incarnation(), seq: backend.floor().await? })
+        Ok(Position { incarnation: self.backend.incarnation(), seq: self.backend.floor().await? })
     }
 
     /// Where the log stands, decided or not: what a commit answers is never beyond it.
     pub async fn end(&self) -> Result<Position, Error> {
-        self.store.shared.backend.end().await
+        self.backend.end().await
     }
 
     /// How far the log can be read now without missing a row.
     pub async fn safe(&self) -> Result<Seq, Error> {
-        self.store.shared.backend.safe().await
+        self.backend.safe().await
     }
 
     /// Rows after a position, in order; at most [`PAGE_MAX`].
     pub async fn page(&self, after: Position, filter: &Filter, limit: usize) -> Result<LogPage, Error> {
-        let backend = &self.store.shared.backend;
+        let backend = &self.backend;
         let incarnation = backend.incarnation();
         if after.incarnation != incarnation {
             return Err(Error::Reset { asked: after, now: backend.end().await? });
@@ -59,6 +61,6 @@ impl RelayTx {
 
     /// Who holds the horizon back, longest first.
     pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
-        self.store.shared.backend.holders().await
+        self.backend.holders().await
     }
 }

@@ -66,7 +66,7 @@ impl Options {
 
 /// What all handles of one store share.
 pub struct Shared {
-    pub(crate) backend: Backend,
+    pub(crate) backend: Arc<Backend>,
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) kinds: Kinds,
     pub(crate) mint: Mint<Arc<dyn Clock>, Arc<dyn Random>>,
@@ -118,7 +118,7 @@ impl Store {
         let backend = Backend::open(address, &options, &kinds).await?;
         Ok(Self {
             shared: Arc::new(Shared {
-                backend,
+                backend: Arc::new(backend),
                 catalogue: options.catalogue,
                 kinds,
                 mint: Mint::new(options.clock, options.random),

@@ -6,18 +6,16 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use karwan_envelope::Envelope;
-use karwan_envelope::cause::{Actor, ActorKind, Cause, Producer, Residency, Tenant};
 use karwan_envelope::envelope::Context;
-use karwan_envelope::ids::{Id, Kind, TenantId};
 use karwan_envelope::mint::{Mint, SeededRandom};
-use karwan_envelope::money::{Micros, Money};
-use karwan_envelope::time::{SystemClock, Timestamp};
+use karwan_envelope::time::SystemClock;
 use karwan_envelope::wire;
 use karwan_registry::Catalogue;
-use melmastoon::payment::{IntentCaptured, PaymentPurpose};
-use melmastoon::values::PaymentRail;
+use melmastoon::payment::IntentCaptured;
 use serde::Serialize;
 
+use super::event::{captured, context};
+use super::median;
 use crate::exit::Outcome;
 use crate::output;
 use crate::platforms::Name;
@@ -58,7 +56,7 @@ type TestMint = Mint<SystemClock, SeededRandom>;
 pub fn run(args: &Args) -> Outcome {
     let catalogue = Name::Melmastoon.catalogue()?;
     let mint = Mint::new(SystemClock, SeededRandom::new(1));
-    let (event, context) = (captured(), context(&mint));
+    let (event, context) = (captured(1), context(0, mint.correlation()));
     let text = produce(&catalogue, &mint, &event, &context)?;
     let value: serde_json::Value = serde_json::from_str(&text).context("what was encoded parses")?;
 
@@ -107,44 +105,4 @@ fn time<T>(calls: u32, mut call: impl FnMut() -> T) -> f64 {
         black_box(call());
     }
     start.elapsed().as_nanos() as f64 / f64::from(calls)
-}
-
-fn median(figures: impl Iterator<Item = f64>) -> f64 {
-    let mut figures: Vec<f64> = figures.collect();
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
-}
-
-fn context(mint: &TestMint) -> Context {
-    Context {
-        tenant: Tenant::One(TenantId::from_bits(0x0190_c2f0_0000_7000_8000_0000_0000_0001)),
-        cause: Cause::root(mint.correlation()),
-        actor: Actor { kind: ActorKind::Service, id: "payment-gateway-service".to_owned() },
-        producer: Producer {
-            service: "payment-gateway-service".to_owned(),
-            instance: "payment-gateway-service-00042-abc".to_owned(),
-            commit: "9f2c1e7d4b8a6053c1d2e3f4a5b6c7d8e9f0a1b2".to_owned(),
-            region: Some("me-central1".to_owned()),
-        },
-        residency: Residency::Me,
-    }
-}
-
-fn captured() -> IntentCaptured {
-    fn id<K: Kind>(serial: u128) -> Id<K> {
-        Id::from_bits(0x0190_c2f0_0000_7000_8000_0000_0000_0000 + serial)
-    }
-    let amount = Money { amount_micro: Micros::new(12_500_000), currency: "AFN".parse().expect("three capitals") };
-    IntentCaptured {
-        payment_intent_id: id(1),
-        folio_id: id(2),
-        reservation_id: id(3),
-        saga_id: Some(id(4)),
-        property_id: id(5),
-        purpose: PaymentPurpose::Booking,
-        rail: PaymentRail::Card,
-        amount,
-        received: amount,
-        captured_at: Timestamp::from_unix_ms(1_777_543_200_117),
-    }
 }

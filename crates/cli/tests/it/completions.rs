@@ -3,7 +3,7 @@ use crate::karwan::karwan;
 #[track_caller]
 fn check(shell: &str, marks: &[&str]) {
     let answer = karwan(&["completions", shell]).exits(0);
-    for text in marks.iter().chain(&["catalog", "envelope", "override-ticket", "lock-ce"]) {
+    for text in marks.iter().chain(&["catalog", "envelope", "override-ticket", "lock-ce", "migrate", "follow"]) {
         assert!(answer.stdout.contains(text), "{shell} lacks {text}");
     }
     assert_eq!(answer.stderr, "");

@@ -37,14 +37,23 @@ fn help(path: &[String]) -> String {
 fn every_promised_verb_exists() {
     let verbs: Vec<String> = verbs().iter().map(|verb| verb.join(" ")).collect();
     let promised = [
+        "backup",
+        "bench append",
         "bench contract",
         "catalog check",
         "catalog emit",
         "catalog list",
         "catalog show",
         "completions",
+        "config example",
+        "config show",
+        "doctor",
         "envelope convert",
         "envelope validate",
+        "log stats",
+        "log tail",
+        "migrate",
+        "restore",
         "schema bundle",
         "schema diff",
         "schema gate",
@@ -67,7 +76,7 @@ fn the_help_of_every_verb_has_an_example_of_that_verb() {
 fn the_help_of_every_noun_has_an_example_of_one_of_its_verbs() {
     let verbs = verbs();
     let nouns: BTreeSet<&[String]> = verbs.iter().filter(|path| path.len() > 1).map(|path| &path[..1]).collect();
-    assert_eq!(nouns.len(), 4, "{nouns:?}");
+    assert_eq!(nouns.len(), 6, "{nouns:?}");
     for noun in nouns {
         let help = help(noun);
         let before_usage = help.split("Usage:").next().expect("a text has a beginning");
@@ -114,7 +123,23 @@ fn bad_usage_exits_64_and_says_so_on_standard_error() {
         &["envelope", "convert"],
         &["envelope", "convert", "--from", "learning"],
         &["bench", "contract", "--events", "many"],
+        &["bench", "append", "--events", "15"],
+        &["bench", "append", "--store", "sqlite:x", "--pairs", "0"],
         &["completions"],
+        &["migrate"],
+        &["migrate", "--store", "postgres://localhost/x", "--grant", "=service"],
+        &["log", "stats"],
+        &["log", "tail"],
+        &["log", "tail", "--store", "sqlite:x", "--tenant", "somebody"],
+        &["log", "tail", "--store", "sqlite:x", "--subject", "a..b"],
+        &["log", "tail", "--store", "sqlite:x", "--from", "1-2-3"],
+        &["log", "tail", "--store", "sqlite:x", "--from", "1", "--last", "2"],
+        &["log", "tail", "--store", "sqlite:x", "--last", "0"],
+        &["doctor"],
+        &["backup", "--store", "sqlite:x"],
+        &["restore", "--store", "sqlite:x"],
+        &["restore", "--store", "sqlite:x", "copy.db", "--resume"],
+        &["config", "show", "--format", "toml"],
     ];
     for misuse in misuses {
         let answer = karwan(misuse);

@@ -17,6 +17,7 @@ pub struct Call {
     args: Vec<OsString>,
     folder: PathBuf,
     stdin: Vec<u8>,
+    environment: Vec<(String, String)>,
 }
 
 /// What the binary answered.
@@ -36,7 +37,12 @@ pub fn karwan<A: Into<OsString> + Clone>(args: &[A]) -> Answer {
 
 /// A call in the project's root, to be refined.
 pub fn call<A: Into<OsString> + Clone>(args: &[A]) -> Call {
-    Call { args: args.iter().cloned().map(Into::into).collect(), folder: root(), stdin: Vec::new() }
+    Call {
+        args: args.iter().cloned().map(Into::into).collect(),
+        folder: root(),
+        stdin: Vec::new(),
+        environment: Vec::new(),
+    }
 }
 
 /// The project's root.
@@ -48,6 +54,12 @@ impl Call {
     /// Runs in this folder.
     pub fn within(mut self, folder: &Path) -> Self {
         self.folder = folder.to_owned();
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -66,6 +78,8 @@ impl Call {
             .args(&self.args)
             .current_dir(&self.folder)
             .env_remove("NO_COLOR")
+            .env_remove("KARWAN_STORE")
+            .envs(self.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -3,6 +3,7 @@
 mod bench;
 mod catalog;
 mod completions;
+mod config;
 mod envelope;
 mod folder;
 mod goldens;
@@ -13,3 +14,4 @@ mod karwan;
 mod pipes;
 mod samples;
 mod schema;
+mod store;

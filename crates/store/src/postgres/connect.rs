@@ -143,6 +143,11 @@ fn unreachable(store: &str, cause: DatabaseError) -> Error {
     Error::Unreachable { store: store.to_owned(), cause }
 }
 
+/// One connection with the login's own rights.
+pub(crate) async fn connect(url: &str) -> Result<tokio_postgres::Client, Error> {
+    Target::parse(url)?.connect().await
+}
+
 /// What a pool says when it has no connection to give.
 pub(super) fn pool_error(store: &str, cause: deadpool_postgres::PoolError) -> Error {
     match cause {

@@ -28,8 +28,8 @@ pub(crate) async fn doctor(url: &str, now_ms: i64) -> Result<Vec<Check>, Error> 
         return Ok(checks);
     }
     checks.push(schema(&client).await.map_err(bad)?);
-    checks.push(listed("roles", probe::roles(&client).await.map_err(bad)?, "the login is bound by every policy"));
-    checks.push(listed(
+    checks.extend(listed("roles", probe::roles(&client).await.map_err(bad)?, "the login is bound by every policy"));
+    checks.extend(listed(
         "row-level security",
         probe::tables(&client).await.map_err(bad)?,
         "forced on every table with a tenant",
@@ -74,17 +74,26 @@ async fn schema(client: &Client) -> Result<Check, tokio_postgres::Error> {
     })
 }
 
-fn listed(name: &'static str, findings: Vec<String>, good: &str) -> Check {
+/// A finding says after a colon what helps.
+fn listed(name: &'static str, findings: Vec<String>, good: &str) -> Vec<Check> {
     if findings.is_empty() {
-        Check::good(name, good)
-    } else {
-        Check::not_good(name, Health::Bad, findings.join("; "), "see there")
+        return vec![Check::good(name, good)];
     }
+    let check = |finding: String| {
+        let (found, remedy) = finding.split_once(": ").unwrap_or((&finding, "run `karwan migrate --store …` again"));
+        Check::not_good(name, Health::Bad, found, remedy)
+    };
+    findings.into_iter().map(check).collect()
 }
 
 async fn horizon(client: &Client) -> Result<Check, tokio_postgres::Error> {
     let holders = log::holders(client).await?;
-    let Some(longest) = holders.first() else {
+    if let Some(hidden) = holders.iter().find(|held| !held.told) {
+        let found = format!("held by {}, for how long is not told to this login", hidden.holder.who);
+        let remedy = "look again; if it stays: GRANT pg_read_all_stats TO this login, which shows since when";
+        return Ok(Check::not_good("horizon", Health::Warning, found, remedy));
+    }
+    let Some(longest) = holders.first().map(|held| &held.holder) else {
         return Ok(Check::good("horizon", "nobody holds readers back"));
     };
     let found = format!("held for {} ms by {} ({})", longest.held_ms, longest.who, longest.what);
@@ -114,7 +123,7 @@ async fn clock(client: &Client, now_ms: i64) -> Result<Check, tokio_postgres::Er
 }
 
 async fn partitions(client: &Client) -> Result<Check, tokio_postgres::Error> {
-    let sql = "SELECT count(*) FILTER (WHERE lower > (SELECT last_value FROM karwan.log_seq)), count(*) FROM karwan.partition";
+    let sql = "SELECT count(*) FILTER (WHERE lower > (SELECT karwan.highest())), count(*) FROM karwan.partition";
     let row = client.query_one(sql, &[]).await?;
     let (ahead, all): (i64, i64) = (row.get(0), row.get(1));
     let found = format!("{ahead} stretches of the log are ahead, {all} in all");

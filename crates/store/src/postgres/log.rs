@@ -1,5 +1,6 @@
 //! Reading the log without gaps, and its upkeep.
 
+use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -76,6 +77,7 @@ impl Postgres {
         sql.push_str(&format!(" ORDER BY seq LIMIT ${}", parameters.len()));
         let statement = client.prepare_cached(&sql).await.map_err(|cause| self.error(cause))?;
         let rows = client.query(&statement, &parameters).await.map_err(|cause| self.error(cause))?;
+        self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
         Ok(rows.iter().map(|row| self.log_row(row)).collect())
     }
 
@@ -99,8 +101,20 @@ impl Postgres {
     }
 
     pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
-        let client = self.relay().await?;
-        holders(&client).await.map_err(|cause| self.error(cause))
+        let mut client = self.relay().await?;
+        self.told_holders(&mut client).await.map_err(|cause| self.error(cause))
+    }
+
+    /// The login may be told more about other sessions than the relay's role: it is asked without the hat.
+    pub(super) async fn told_holders(
+        &self,
+        client: &mut deadpool_postgres::Client,
+    ) -> Result<Vec<Holder>, tokio_postgres::Error> {
+        let tx = client.transaction().await?;
+        tx.batch_execute("SET LOCAL ROLE NONE").await?;
+        let held = holders(&*tx).await?;
+        tx.commit().await?;
+        Ok(held.into_iter().map(|held| held.holder).collect())
     }
 
     pub async fn prune(&self, before_ms: i64) -> Result<u64, Error> {
@@ -145,9 +159,19 @@ impl Postgres {
     }
 }
 
+/// A holder, and whether the server told this login for how long.
+pub(super) struct Held {
+    pub holder: Holder,
+    pub told: bool,
+}
+
 /// Who has appended and not ended, longest first; prepared transactions have no process.
-pub(super) async fn holders(client: &tokio_postgres::Client) -> Result<Vec<Holder>, tokio_postgres::Error> {
+pub(super) async fn holders(client: &impl GenericClient) -> Result<Vec<Held>, tokio_postgres::Error> {
     let rows = client.query(include_str!("schema/holders.sql"), &[]).await?;
-    let holder = |row: &tokio_postgres::Row| Holder { who: row.get(0), what: row.get(1), held_ms: row.get(2) };
-    Ok(rows.iter().map(holder).collect())
+    let held = |row: &tokio_postgres::Row| {
+        let ms: Option<i64> = row.get(2);
+        let holder = Holder { who: row.get(0), what: row.get(1), held_ms: ms.unwrap_or_default() };
+        Held { holder, told: ms.is_some() }
+    };
+    Ok(rows.iter().map(held).collect())
 }

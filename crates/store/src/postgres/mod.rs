@@ -20,6 +20,7 @@ mod report;
 mod template;
 
 use std::collections::HashMap;
+use std::sync::RwLock;
 
 use deadpool_postgres::{Client, Pool};
 use tokio::sync::Mutex;
@@ -32,6 +33,7 @@ use crate::store::Options;
 use connect::{Hat, Target, pool_error};
 
 pub(crate) use backup::{backup, restore, resume};
+pub(crate) use connect::connect;
 pub(crate) use doctor::doctor;
 pub(crate) use grant::grant;
 pub(crate) use migrate::migrate;
@@ -47,7 +49,7 @@ pub(crate) struct Postgres {
     /// For messages: the URL without its password.
     shown: String,
     subjects: HashMap<String, i32>,
-    names: HashMap<i32, String>,
+    names: RwLock<HashMap<i32, String>>,
     incarnation: i64,
     horizon: Mutex<Horizon>,
 }
@@ -59,6 +61,7 @@ impl Postgres {
         let shown = target.shown.clone();
         let client = target.connect().await?;
         migrate::check_server(&shown, &client).await?;
+        check_primary(&shown, &client).await?;
         check_schema(&shown, &client, kinds).await?;
         let app = target.pool(Hat::App, options.connections_max)?;
         let relay = target.pool(Hat::Relay, options.connections_max.min(RELAY_CONNECTIONS_MAX))?;
@@ -66,32 +69,38 @@ impl Postgres {
         if !findings.is_empty() {
             return Err(Error::Unsafe { store: shown, findings });
         }
-        let mut store = Self {
+        Self::loaded(app, relay, target, "SELECT karwan.new_life(false), karwan.make_partitions()").await
+    }
+
+    /// Connects for looking only: as the relay, without asking whether the login is bound by every policy.
+    pub async fn look(url: &str) -> Result<Self, Error> {
+        let target = Target::parse(url)?;
+        let client = target.connect().await?;
+        migrate::check_server(&target.shown, &client).await?;
+        check_primary(&target.shown, &client).await?;
+        check_schema(&target.shown, &client, &Kinds::new(&[])?).await?;
+        let relay = target.pool(Hat::Relay, RELAY_CONNECTIONS_MAX)?;
+        Self::loaded(relay.clone(), relay, target, "SELECT max(number) FROM karwan.incarnation").await
+    }
+
+    async fn loaded(app: Pool, relay: Pool, target: Target, life: &str) -> Result<Self, Error> {
+        let shown = target.shown.clone();
+        let client = relay.get().await.map_err(|cause| pool_error(&shown, cause))?;
+        let bad = |cause| error::error(&shown, cause);
+        let rows = client.query("SELECT name, id FROM karwan.subject", &[]).await.map_err(bad)?;
+        let subjects: HashMap<String, i32> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let incarnation = client.query_one(life, &[]).await.map_err(bad)?.get::<_, Option<i64>>(0);
+        drop(client);
+        Ok(Self {
             app,
             relay,
             target,
-            shown,
-            subjects: HashMap::new(),
-            names: HashMap::new(),
-            incarnation: 0,
+            names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
+            subjects,
+            incarnation: incarnation.unwrap_or_default(),
             horizon: Mutex::new(Horizon::default()),
-        };
-        store.load().await?;
-        Ok(store)
-    }
-
-    async fn load(&mut self) -> Result<(), Error> {
-        let client = self.relay().await?;
-        let bad = |cause| error::error(&self.shown, cause);
-        let rows = client.query("SELECT name, id FROM karwan.subject", &[]).await.map_err(bad)?;
-        let subjects: HashMap<String, i32> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-        let life =
-            client.query_one("SELECT karwan.new_life(false), karwan.make_partitions()", &[]).await.map_err(bad)?;
-        drop(client);
-        self.names = subjects.iter().map(|(name, id)| (*id, name.clone())).collect();
-        self.subjects = subjects;
-        self.incarnation = life.get(0);
-        Ok(())
+            shown,
+        })
     }
 
     pub fn incarnation(&self) -> i64 {
@@ -114,10 +123,30 @@ impl Postgres {
         self.subjects.get(name).copied().ok_or_else(|| Error::SubjectUnknown { subject: name.to_owned() })
     }
 
-    /// A subject that another program brought in after this one started is asked for by name where it matters.
-    fn subject_name(&self, id: i32) -> String {
-        self.names.get(&id).cloned().unwrap_or_else(|| format!("subject-{id}"))
+    /// Learns subjects that another program brought in after this one started: a filter by subject must not miss them.
+    async fn learn(&self, client: &Client, ids: impl Iterator<Item = i32>) -> Result<(), Error> {
+        let known = |id: &i32| self.names.read().expect("nothing panics while holding it").contains_key(id);
+        let new: Vec<i32> = ids.filter(|id| !known(id)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let sql = "SELECT id, name FROM karwan.subject WHERE id = ANY ($1)";
+        let rows = client.query(sql, &[&new]).await.map_err(|cause| self.error(cause))?;
+        let mut names = self.names.write().expect("nothing panics while holding it");
+        names.extend(rows.iter().map(|row| (row.get::<_, i32>(0), row.get::<_, String>(1))));
+        Ok(())
     }
+
+    fn subject_name(&self, id: i32) -> String {
+        let names = self.names.read().expect("nothing panics while holding it");
+        names.get(&id).cloned().unwrap_or_else(|| format!("subject-{id}"))
+    }
+}
+
+/// Refuses a standby: it does not know who is still appending on its primary, so its readers would miss rows.
+async fn check_primary(store: &str, client: &tokio_postgres::Client) -> Result<(), Error> {
+    let row = client.query_one("SELECT pg_is_in_recovery()", &[]).await.map_err(|cause| error::error(store, cause))?;
+    if row.get(0) { Err(Error::Standby { store: store.to_owned() }) } else { Ok(()) }
 }
 
 /// Whether this program may use the store, kind by kind.

@@ -11,7 +11,7 @@ const SUBJECTS_MAX: i64 = 50;
 impl Postgres {
     pub async fn stats(&self) -> Result<Stats, Error> {
         let safe = self.safe().await?;
-        let client = self.relay().await?;
+        let mut client = self.relay().await?;
         let bad = |cause| error::error(&self.shown, cause);
         let floor: i64 = client.query_one("SELECT floor FROM karwan.meta", &[]).await.map_err(bad)?.get(0);
         let highest: i64 = client.query_one("SELECT karwan.highest()", &[]).await.map_err(bad)?.get(0);
@@ -19,13 +19,15 @@ impl Postgres {
         let subjects = client.query(sql, &[&SUBJECTS_MAX]).await.map_err(bad)?;
         let lanes = "SELECT consumer, lane, position FROM karwan.lane ORDER BY consumer, lane";
         let lanes = client.query(lanes, &[]).await.map_err(bad)?;
+        self.learn(&client, subjects.iter().map(|row| row.get(0))).await?;
+        let holders = self.told_holders(&mut client).await.map_err(bad)?;
         Ok(Stats {
             end: Position { incarnation: self.incarnation, seq: highest },
             safe,
             floor,
             subjects: subjects.iter().map(|row| (self.subject_name(row.get(0)), row.get(1))).collect(),
             positions: lanes.iter().map(|row| (row.get(0), row.get::<_, i16>(1).cast_unsigned(), row.get(2))).collect(),
-            holders: super::log::holders(&client).await.map_err(bad)?,
+            holders,
         })
     }
 

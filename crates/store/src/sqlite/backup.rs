@@ -45,7 +45,7 @@ pub(super) fn restore(path: &Path, from: &Path, progress: Progress<'_>) -> Resul
         "a new life has begun: positions of the one before are answered with reset".to_owned(),
         "effects and relay are suspended".to_owned(),
     ];
-    let resume = format!("karwan store resume --store {}", name(&path));
+    let resume = format!("karwan restore --store {} --resume", name(&path));
     Ok(Copied { done, to_do: vec![format!("once this is the store that may call the outside: {resume}")] })
 }
 

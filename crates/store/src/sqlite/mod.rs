@@ -20,7 +20,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use karwan_envelope::time::Clock;
+use karwan_envelope::time::{Clock, SystemClock};
 use karwan_registry::Catalogue;
 use rusqlite::Connection;
 
@@ -41,6 +41,9 @@ use crate::sqlite::readers::Readers;
 use crate::sqlite::writer::Writer;
 use crate::store::Options;
 use crate::write_set::{Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
+
+/// Connections of somebody who only looks.
+const LOOKERS: usize = 2;
 
 /// An open file.
 pub(crate) struct Sqlite {
@@ -80,6 +83,21 @@ impl Sqlite {
             clock: options.clock.clone(),
             readers: Arc::new(Readers::new(path.clone(), options.connections_max)),
             writer,
+            path,
+        })
+    }
+
+    /// Opens for looking only, beside a process that may be writing: no lock is taken, and no kinds are asked for.
+    pub async fn look(path: &Path) -> Result<Self, Error> {
+        let path = file::absolute(path)?;
+        file::must_exist(&path)?;
+        let meta = file::admitted(&path, &file::reader(&path)?)?;
+        Ok(Self {
+            incarnation: meta.incarnation,
+            tables: Arc::new(Tables::of(&Kinds::new(&[])?)),
+            clock: Arc::new(SystemClock),
+            readers: Arc::new(Readers::new(path.clone(), LOOKERS)),
+            writer: None,
             path,
         })
     }

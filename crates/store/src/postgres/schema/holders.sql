@@ -2,8 +2,10 @@
 SELECT CASE WHEN l.pid IS NULL THEN 'prepared transaction ' || coalesce(p.gid, l.virtualtransaction)
             ELSE 'process ' || l.pid || coalesce(', login ' || a.usename, '') || coalesce(', ' || nullif(a.application_name, ''), '') END,
        CASE WHEN l.pid IS NULL THEN 'prepared, neither committed nor rolled back'
-            ELSE coalesce(a.state, 'unknown state') || coalesce(': ' || left(nullif(a.query, ''), 100), '') END,
-       greatest(0, (extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000)::bigint)
+            ELSE coalesce(a.state, 'what it does is not told to this login') || coalesce(': ' || left(nullif(a.query, ''), 100), '') END,
+       -- NULL where the server does not tell: another login's session, seen without pg_read_all_stats.
+       CASE WHEN coalesce(a.xact_start, p.prepared) IS NOT NULL
+            THEN greatest(0, (extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000)::bigint) END
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction

@@ -1,0 +1,101 @@
+//! `karwan migrate`.
+
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use anyhow::anyhow;
+use karwan_registry::Catalogue;
+use karwan_store::migrate::{Migrated, grant};
+
+use crate::exit::{Failure, Outcome};
+use crate::progress::Progress;
+use crate::settings::{Flags, Settings};
+use crate::{output, platforms, runtime};
+
+/// Bring a store to this program's schema, with the events of every platform
+///
+/// Harmless when there is nothing to do. A SQLite file is made; a Postgres database
+/// exists, and the login may create roles (or finds them made) and a schema.
+///
+/// Examples:
+///   karwan migrate --store sqlite:karwan.db
+///   karwan migrate --store postgres://admin@localhost/app --grant node
+///   karwan migrate --store postgres://admin@localhost/app --grant billing=billing-service
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    flags: Flags,
+    /// Prepare an existing Postgres login; with a service, it may append that service's events
+    #[arg(long, value_name = "LOGIN[=SERVICE]")]
+    grant: Vec<Grant>,
+}
+
+/// A login, and the service for which it may append events from SQL.
+#[derive(Clone)]
+struct Grant {
+    login: String,
+    service: Option<String>,
+}
+
+impl FromStr for Grant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (login, service) = text.split_once('=').map_or((text, None), |(login, service)| (login, Some(service)));
+        if login.is_empty() || service.is_some_and(str::is_empty) {
+            return Err("a login such as node, or with its service: billing=billing-service".to_owned());
+        }
+        Ok(Self { login: login.to_owned(), service: service.map(str::to_owned) })
+    }
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let address = Settings::load(&args.flags)?.store()?;
+    let catalogues = platforms::catalogues(None)?;
+    for service in args.grant.iter().filter_map(|grant| grant.service.as_deref()) {
+        must_publish(&catalogues, service)?;
+    }
+    runtime::block_on(async {
+        let progress = Progress::new();
+        let tell = |what: &str, done, total| progress.tell(what, done, total);
+        let catalogues: Vec<&Catalogue> = catalogues.iter().collect();
+        let migrated = karwan_store::migrate(&address, &catalogues, &[], &tell).await?;
+        drop(progress);
+        output::data(&told(&migrated))?;
+        for given in &args.grant {
+            grant(&address, &given.login, given.service.as_deref()).await?;
+            let service = given.service.as_ref().map(|service| format!(" for {service}")).unwrap_or_default();
+            output::data(&format!("granted: {}{service}", given.login))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// A service that publishes nothing is a typing error.
+fn must_publish(catalogues: &[Catalogue], service: &str) -> Result<(), Failure> {
+    let mut entries = catalogues.iter().flat_map(|catalogue| catalogue.directory().entries());
+    if entries.any(|entry| entry.row.producers.iter().any(|producer| producer == service)) {
+        return Ok(());
+    }
+    let remedy = "`karwan catalog list` has the owners";
+    Err(Failure::usage(anyhow!("--grant: no event is published by `{service}`; {remedy}")))
+}
+
+fn told(migrated: &Migrated) -> String {
+    let mut text = match migrated.from {
+        None => format!("migrated: a new store, schema {}", migrated.to),
+        Some(from) if from < migrated.to => format!("migrated: from schema {from} to {}", migrated.to),
+        Some(_) if migrated.steps.is_empty() && migrated.backfilled == 0 => {
+            format!("nothing to do: schema {}", migrated.to)
+        }
+        Some(_) => format!("migrated: schema {}", migrated.to),
+    };
+    for step in &migrated.steps {
+        text.push_str(&format!("\n  {step}"));
+    }
+    if migrated.backfilled > 0 {
+        text.push_str(&format!("\n  {} documents filled in", migrated.backfilled));
+    }
+    text
+}

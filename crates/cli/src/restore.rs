@@ -1,0 +1,64 @@
+//! `karwan restore`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use karwan_store::Address;
+use karwan_store::backup::{restore, resume};
+
+use crate::exit::{Failure, Outcome};
+use crate::progress::Progress;
+use crate::settings::{Flags, Settings};
+use crate::{backup, output, runtime};
+
+/// Put a copy in the place of a store, or check one that pg_restore has put there
+///
+/// Either way a new life of the store begins: positions of the old one are answered
+/// with reset, and effects and relay are suspended until --resume, because a copy must
+/// not call the outside a second time.
+///
+/// Examples:
+///   karwan restore --store sqlite:karwan.db karwan-monday.db
+///   karwan restore --store postgres://admin@localhost/app
+///   karwan restore --store postgres://admin@localhost/app --resume
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    flags: Flags,
+    /// The copy (SQLite); for Postgres, pg_restore reads it before
+    #[arg(value_name = "FILE", conflicts_with = "resume")]
+    file: Option<PathBuf>,
+    /// Only let effects and relay of a restored store run again
+    #[arg(long)]
+    resume: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let address = Settings::load(&args.flags)?.store()?;
+    if args.resume {
+        return runtime::block_on(async {
+            resume(&address).await?;
+            output::data("effects and relay run again")?;
+            Ok(ExitCode::SUCCESS)
+        });
+    }
+    let file = match (&address, &args.file) {
+        (Address::Sqlite(_), None) => return Err(Failure::usage(anyhow!("which copy? name its FILE (see --help)"))),
+        (Address::Sqlite(_), Some(file)) => file.clone(),
+        (Address::Postgres(_), None) => PathBuf::new(),
+        (Address::Postgres(_), Some(file)) => {
+            output::note(&format!("{} is not read: pg_restore does that, before this", file.display()));
+            file.clone()
+        }
+    };
+    runtime::block_on(async {
+        let progress = Progress::new();
+        let tell = |what: &str, done, total| progress.tell(what, done, total);
+        let copied = restore(&address, &file, &tell).await?;
+        drop(progress);
+        backup::print(&copied)?;
+        Ok(ExitCode::SUCCESS)
+    })
+}

@@ -1,0 +1,47 @@
+use super::place::{Place, TENANT, file};
+use crate::karwan::karwan;
+
+#[test]
+fn a_dump_that_was_restored_starts_a_new_life_with_effects_suspended() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let place = Place::new(server);
+    place.append(TENANT, &["pay_1", "pay_2"]);
+    let said = karwan(&["backup", "--store", &place.database.url(), "--out", "app.dump"]).exits(0);
+    said.prints("pg_dump --format=custom --file=app.dump").prints("karwan_owner");
+    let copy = server.database();
+    server.restore(copy.name(), &server.dump(place.database.name()).expect("it is dumped")).expect("it is restored");
+    let restored = karwan(&["restore", "--store", &copy.url()]).exits(0);
+    restored.prints("life 2 has begun").prints("to do: effects and relay are suspended");
+    karwan(&["doctor", "--store", &copy.url_as(&place.login)])
+        .exits(0)
+        .prints("warn life: life 2, effects and relay suspended");
+    // Positions of the life before mean nothing here.
+    karwan(&["log", "tail", "--store", &copy.url(), "--from", "1-1"]).exits(1).says("docs/errors/store-reset.md");
+    let rows = karwan(&["log", "tail", "--store", &copy.url()]).exits(0);
+    assert_eq!(rows.stdout.lines().count(), 2);
+    karwan(&["restore", "--store", &copy.url(), "--resume"]).exits(0).prints("run again");
+    karwan(&["doctor", "--store", &copy.url_as(&place.login)]).exits(0).prints("ok   life: life 2");
+}
+
+#[test]
+fn a_database_without_a_store_is_not_restored() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    karwan(&["restore", "--store", &server.database().url()]).exits(1).says("never been migrated");
+}
+
+#[test]
+fn a_file_is_copied_and_put_in_the_place_of_another() {
+    let (folder, address) = file();
+    let copy = folder.name("copy.db");
+    karwan(&["backup", "--store", &address, "--out", &copy]).exits(0);
+    karwan(&["backup", "--store", &address, "--out", &copy]).exits(1).says("exists already");
+    let restored = format!("sqlite:{}", folder.name("restored.db"));
+    karwan(&["restore", "--store", &restored, &copy]).exits(0);
+    let end =
+        |store: &str| karwan(&["log", "stats", "--store", store, "--format", "json"]).exits(0).json()["end"].clone();
+    assert_ne!(end(&address), end(&restored), "a restored store is another life");
+    karwan(&["doctor", "--store", &restored]).exits(0).prints("suspended");
+    karwan(&["restore", "--store", &restored, "--resume"]).exits(0);
+    let healthy = karwan(&["doctor", "--store", &restored]).exits(0);
+    assert!(!healthy.stdout.contains("suspended"), "{}", healthy.stdout);
+}
