@@ -178,12 +178,12 @@ async fn schedule(server: &'static karwan_testkit::postgres::Server, seed: u64) 
         serial += 1;
         let place = (random.bits() % writers.len() as u64) as usize;
         let key = format!("hot-{}", random.bits() % 5);
-        if random.bits() % 8 == 0 {
+        if random.bits().is_multiple_of(8) {
             units.push(unit(&fixture, &key, serial).await);
         } else {
             writers[place].step(random.bits(), &key, serial).await;
         }
-        if random.bits() % 3 == 0 {
+        if random.bits().is_multiple_of(3) {
             watch.look().await;
         }
     }
@@ -274,8 +274,8 @@ impl Writer {
         if !self.settled(BLOCKED).await {
             return;
         }
-        if let Some((name, events)) = self.prepared.take_if(|_| chance % 2 == 0) {
-            let commits = chance % 4 == 0;
+        if let Some((name, events)) = self.prepared.take_if(|_| chance.is_multiple_of(2)) {
+            let commits = chance.is_multiple_of(4);
             let end = if commits { "COMMIT" } else { "ROLLBACK" };
             self.aside.batch_execute(&format!("{end} PREPARED '{name}'")).await.unwrap();
             if commits {

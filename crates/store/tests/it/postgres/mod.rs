@@ -1,5 +1,7 @@
 //! What only Postgres has: roles, row-level security, append from SQL, transactions that commit out of order.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at once, also in what it calls")]
+
 mod append;
 mod faults;
 mod guide;
