@@ -212,7 +212,7 @@ BEGIN
         SELECT e.id, e.tenant, e.kind, e.key, e.slot, e.body
         FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body)
             AS e(id, tenant, kind, key, slot, body)
-        ORDER BY e.id
+        ORDER BY e.tenant, e.id
         ON CONFLICT DO NOTHING;
     END IF;
     IF cardinality(p_event) = 0 THEN
