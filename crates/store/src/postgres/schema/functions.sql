@@ -224,7 +224,17 @@ BEGIN
     FROM unnest(p_tenant, p_subject, p_key, p_slot, p_event, p_envelope) WITH ORDINALITY
         AS f(tenant, subject, key, slot, event, envelope, ord)
     ORDER BY f.ord;
-    RETURN currval('karwan.log_seq');
+    done := currval('karwan.log_seq');
+    PERFORM karwan.keep_ahead(done, cardinality(p_event));
+    RETURN done;
+END $$;
+
+-- Every hundred thousand numbers somebody looks whether enough stretches are ahead.
+CREATE OR REPLACE FUNCTION karwan.keep_ahead(last bigint, drawn bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF last / 100000 <> (last - drawn) / 100000 THEN
+        PERFORM karwan.make_partitions();
+    END IF;
 END $$;
 
 -- The highest visible number of the log, or its floor. Newest stretch first: the others are full of smaller numbers.
