@@ -172,16 +172,14 @@ CREATE OR REPLACE FUNCTION karwan.flush(
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    lock bigint;
     done bigint;
 BEGIN
     PERFORM set_config('app.tenants', p_tenants::text, true);
     IF p_consumer IS NOT NULL THEN
         PERFORM karwan.check_lane(p_consumer, p_lane, p_epoch);
     END IF;
-    FOREACH lock IN ARRAY p_locks LOOP
-        PERFORM pg_advisory_xact_lock(lock);
-    END LOOP;
+    -- In the order of the array, which is sorted.
+    PERFORM pg_advisory_xact_lock(l.number) FROM unnest(p_locks) AS l(number);
     IF cardinality(p_unit) > 0 THEN
         INSERT INTO karwan.unit (tenant_id, id)
         SELECT u.tenant, u.id FROM unnest(p_unit_tenant, p_unit) AS u(tenant, id) ORDER BY u.tenant, u.id
