@@ -1,8 +1,13 @@
 //! The licences and the names of everything we depend on, against `deny.toml`.
+//!
+//! `cargo metadata` also lists what an unused feature of a dependency would bring; `cargo tree` knows what is built.
+
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
+use crate::command;
 use crate::deny::{self, Policy};
 use crate::finding::{Finding, settle};
 use crate::project::{Project, Scope};
@@ -12,7 +17,24 @@ use crate::spdx;
 pub fn run(project: &Project) -> Result<()> {
     let text = std::fs::read_to_string(project.root.join("deny.toml")).context("reading deny.toml")?;
     let policy = deny::parse(&text).map_err(|reason| anyhow!(reason))?;
-    settle(judge(&project.metadata(Scope::AllPackages)?, &policy))
+    let mut metadata = project.metadata(Scope::AllPackages)?;
+    let built = built(project)?;
+    if let Some(packages) = metadata["packages"].as_array_mut() {
+        packages.retain(|package| built.contains(&spelled(package)));
+    }
+    settle(judge(&metadata, &policy))
+}
+
+/// Every package that some target builds, for the product or its tests, as `name v1.2.3`.
+fn built(project: &Project) -> Result<BTreeSet<String>> {
+    let tree = project.cargo(&["tree", "--workspace", "--target", "all", "--prefix", "none", "--format", "{p}"]);
+    let text = command::text(tree).context("asking cargo for the tree of dependencies")?;
+    Ok(text.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect())
+}
+
+fn spelled(package: &Value) -> String {
+    let text = |field: &str| package[field].as_str().unwrap_or_default().to_owned();
+    format!("{} v{}", text("name"), text("version"))
 }
 
 /// One finding for every package whose licence is not allowed, and for every banned one.

@@ -16,7 +16,7 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    /// A text with room for so many bytes; it grows when that was too few.
+    /// A text with space for so many bytes; it grows when that was too few.
     pub fn new(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes) }
     }

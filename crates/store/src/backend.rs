@@ -2,6 +2,8 @@
 //!
 //! Every call does the same on both, and the suite in `tests/it/suite` shows it.
 
+use std::sync::Arc;
+
 use crate::address::Address;
 use crate::consumer::{Dead, Lane, LaneTaken, Parked};
 use crate::error::Error;
@@ -88,7 +90,7 @@ impl Backend {
     }
 
     /// Writes all of it, or nothing.
-    pub async fn flush(&self, set: WriteSet) -> Result<Flushed, Refusal> {
+    pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
         on_both!(self, store => store.flush(set).await)
     }
 

@@ -194,14 +194,6 @@ pub enum Error {
         /// What is known.
         known: u32,
     },
-    /// A kind that was never migrated, or not with its present fields.
-    #[error("{store} does not have the kind `{kind}` as this program declares it: run its migration")]
-    KindNotMigrated {
-        /// The store.
-        store: String,
-        /// The kind.
-        kind: String,
-    },
     /// A subject that the store does not know.
     #[error("{subject} is in the program's catalogue and not in the store's: run `karwan migrate --store …`")]
     SubjectUnknown {
@@ -362,9 +354,7 @@ impl Error {
             Self::LaneLost { .. } => "store-lane-lost",
             Self::Reset { .. } => "store-reset",
             Self::BelowFloor { .. } => "store-below-floor",
-            Self::NotMigrated { .. } | Self::KindNotMigrated { .. } | Self::SubjectUnknown { .. } => {
-                "store-not-migrated"
-            }
+            Self::NotMigrated { .. } | Self::SubjectUnknown { .. } => "store-not-migrated",
             Self::Older { .. } => "store-older",
             Self::Newer { .. } | Self::ShapeNewer { .. } => "store-newer",
             Self::OldServer { .. } => "store-old-server",

@@ -161,8 +161,8 @@ impl Store {
         loop {
             let tx = TenantTx::new(self.shared.clone(), context.clone(), Origin(id.bits()));
             let answer = decide(tx.clone()).await?;
-            let set = self.claimed(id, &tx)?;
-            let refusal = match self.shared.backend.flush(set.clone()).await {
+            let set = Arc::new(self.claimed(id, &tx)?);
+            let refusal = match self.shared.backend.flush(&set).await {
                 Ok(flushed) => return Ok(self.done(answer, flushed.seq, None)),
                 Err(refusal) => refusal,
             };
@@ -254,7 +254,8 @@ impl OpenUnit {
     }
 
     async fn flush(self, set: WriteSet) -> Result<Done<()>, Error> {
-        match self.store.shared.backend.flush(set.clone()).await {
+        let set = Arc::new(set);
+        match self.store.shared.backend.flush(&set).await {
             Ok(flushed) => Ok(self.store.done((), flushed.seq, None)),
             Err(refusal) => match self.store.settle(refusal, &set, u32::MAX).await? {
                 Settled::Repeated(repeated, seq) => Ok(self.store.done((), seq, Some(repeated))),

@@ -48,7 +48,7 @@ pub(super) struct Merged<'a> {
     pub(super) required: BTreeSet<&'a str>,
     pub(super) dependent_required: BTreeMap<&'a str, BTreeSet<&'a str>>,
     pub(super) fields: Count,
-    /// The most fields that a closed model leaves room for.
+    /// The most fields that a closed model leaves space for.
     pub(super) ceiling: Option<u64>,
     pub(super) opaque: Vec<(Opaque, SpotId)>,
 }
@@ -152,7 +152,7 @@ impl<'a> Merged<'a> {
     }
 
     /// Where `minProperties` asks for as many fields as a closed model has, each of them is required; where
-    /// `maxProperties` leaves room for the required ones only, the model is closed.
+    /// `maxProperties` leaves space for the required ones only, the model is closed.
     fn require_counted(&mut self, arena: &Arena<'a>) {
         let nothing = |id: SpotId| arena.spot(id).keywords.kinds.is_empty();
         for layer in &self.object_layers {

@@ -151,6 +151,7 @@ pub(crate) async fn connect(url: &str) -> Result<tokio_postgres::Client, Error> 
 /// What a pool says when it has no connection to give.
 pub(super) fn pool_error(store: &str, cause: deadpool_postgres::PoolError) -> Error {
     match cause {
+        deadpool_postgres::PoolError::Backend(cause) if cause.code().is_none() => unreachable(store, cause.into()),
         deadpool_postgres::PoolError::Backend(cause)
         | deadpool_postgres::PoolError::PostCreateHook(HookError::Backend(cause)) => super::error::error(store, cause),
         other => unreachable(store, DatabaseError::Words(other.to_string())),

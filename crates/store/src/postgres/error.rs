@@ -10,7 +10,8 @@ use crate::error::{DatabaseError, Error};
 pub(super) fn error(store: &str, cause: tokio_postgres::Error) -> Error {
     let store = store.to_owned();
     let Some(code) = cause.code().cloned() else {
-        return Error::Unreachable { store, cause: cause.into() };
+        let cause = DatabaseError::from(cause);
+        return if is_broken(&cause) { Error::Unreachable { store, cause } } else { Error::Database { store, cause } };
     };
     let message = cause.as_db_error().map(|db| db.message().to_owned()).unwrap_or_default();
     if code == SqlState::INSUFFICIENT_PRIVILEGE {
@@ -40,11 +41,20 @@ pub(super) fn error(store: &str, cause: tokio_postgres::Error) -> Error {
     Error::Database { store, cause: cause.into() }
 }
 
+/// Whether the connection is gone; a mistake in what was sent has no code either.
+fn is_broken(cause: &DatabaseError) -> bool {
+    let DatabaseError::Postgres(cause) = cause else { return false };
+    cause.is_closed() || std::error::Error::source(cause).is_some_and(|source| source.is::<std::io::Error>())
+}
+
 /// Why a flush did not commit.
 pub(super) fn refusal(store: &str, cause: tokio_postgres::Error) -> Refusal {
     let Some(db) = cause.as_db_error() else {
-        // The connection broke in the middle: the commit may have happened.
-        return Refusal::Lost(error(store, cause));
+        return match error(store, cause) {
+            // The connection broke in the middle: the commit may have happened.
+            lost @ Error::Unreachable { .. } => Refusal::Lost(lost),
+            other => Refusal::Error(other),
+        };
     };
     let detail = db.detail().unwrap_or_default().to_owned();
     match db.code().code() {

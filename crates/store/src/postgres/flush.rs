@@ -1,5 +1,6 @@
 //! The flush: a write set as arrays, handed to one function in the database.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
@@ -15,14 +16,14 @@ const FLUSH: &str = "SELECT karwan.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10
                      $39, $40)";
 
 impl Postgres {
-    pub async fn flush(&self, set: WriteSet) -> Result<Flushed, Refusal> {
+    pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
         let client = self.app().await?;
-        let arrays = Arrays::of(&set, self)?;
+        let arrays = Arrays::of(set, self)?;
         let statement = client.prepare_cached(FLUSH).await.map_err(|cause| self.error(cause))?;
         let row = client.query_one(&statement, &arrays.parameters()).await;
         match row {
             Ok(row) => Ok(Flushed { seq: row.get(0) }),
-            Err(cause) => Err(self.named(error::refusal(&self.shown, cause), &set)),
+            Err(cause) => Err(self.named(error::refusal(&self.shown, cause), set)),
         }
     }
 
@@ -46,9 +47,9 @@ impl Postgres {
 
 /// A write set, column by column.
 #[derive(Default)]
-struct Arrays {
+struct Arrays<'a> {
     tenants: Vec<Uuid>,
-    consumer: Option<String>,
+    consumer: Option<&'a str>,
     lane: i32,
     epoch: i64,
     claim_tenant: Vec<Uuid>,
@@ -60,40 +61,40 @@ struct Arrays {
     unit: Vec<Uuid>,
     doc_kind: Vec<String>,
     doc_tenant: Vec<Uuid>,
-    doc_id: Vec<String>,
+    doc_id: Vec<&'a str>,
     doc_version: Vec<i64>,
     doc_blind: Vec<bool>,
     doc_action: Vec<i16>,
     doc_shape: Vec<i32>,
-    doc_body: Vec<Option<String>>,
+    doc_body: Vec<Option<&'a str>>,
     doc_width: i32,
     doc_fields: Vec<Option<String>>,
     due_tenant: Vec<Uuid>,
-    due_kind: Vec<String>,
-    due_id: Vec<String>,
+    due_kind: Vec<&'a str>,
+    due_id: Vec<&'a str>,
     due: Vec<Option<SystemTime>>,
-    due_body: Vec<String>,
+    due_body: Vec<&'a str>,
     effect_tenant: Vec<Uuid>,
     effect: Vec<Uuid>,
-    effect_kind: Vec<String>,
-    effect_key: Vec<String>,
+    effect_kind: Vec<&'a str>,
+    effect_key: Vec<&'a str>,
     effect_slot: Vec<i16>,
-    effect_body: Vec<String>,
+    effect_body: Vec<&'a str>,
     tenant: Vec<Uuid>,
     subject: Vec<i32>,
-    key: Vec<String>,
+    key: Vec<&'a str>,
     slot: Vec<i16>,
     event: Vec<Uuid>,
-    intent: Vec<String>,
+    intent: Vec<&'a str>,
     hash: Vec<Uuid>,
-    envelope: Vec<String>,
+    envelope: Vec<&'a str>,
 }
 
-impl Arrays {
-    fn of(set: &WriteSet, store: &Postgres) -> Result<Self, Error> {
+impl<'a> Arrays<'a> {
+    fn of(set: &'a WriteSet, store: &Postgres) -> Result<Self, Error> {
         let mut arrays = Self::default();
         if let Some(lane) = &set.lane {
-            arrays.consumer = Some(lane.consumer.clone());
+            arrays.consumer = Some(&lane.consumer);
             arrays.lane = lane.lane.into();
             arrays.epoch = lane.epoch;
         }
@@ -123,14 +124,14 @@ impl Arrays {
         Ok(arrays)
     }
 
-    fn documents(&mut self, set: &WriteSet) {
+    fn documents(&mut self, set: &'a WriteSet) {
         let widest = set.documents.iter().map(|document| document.kind.fields.len()).max();
         let width = widest.unwrap_or_default();
         self.doc_width = width as i32;
         for document in &set.documents {
             self.doc_kind.push(kinds::token(&document.kind));
             self.doc_tenant.push(Uuid::from_u128(document.tenant));
-            self.doc_id.push(document.id.clone());
+            self.doc_id.push(&document.id);
             self.doc_version.push(document.expected);
             self.doc_blind.push(document.blind);
             let mut fields: &[crate::kind::FieldValue] = &[];
@@ -139,7 +140,7 @@ impl Arrays {
                 Action::Hold => (1, 1, None),
                 Action::Put { shape, body, fields: given } => {
                     fields = given;
-                    (2, shape.cast_signed(), Some(body.clone()))
+                    (2, shape.cast_signed(), Some(body.as_str()))
                 }
                 Action::Delete => (3, document.kind.shape.cast_signed(), None),
             };
@@ -151,25 +152,25 @@ impl Arrays {
         }
     }
 
-    fn reminders(&mut self, set: &WriteSet) {
+    fn reminders(&mut self, set: &'a WriteSet) {
         for deadline in &set.deadlines {
             self.due_tenant.push(Uuid::from_u128(deadline.tenant));
-            self.due_kind.push(deadline.kind.clone());
-            self.due_id.push(deadline.id.clone());
+            self.due_kind.push(&deadline.kind);
+            self.due_id.push(&deadline.id);
             self.due.push(deadline.due.map(instant));
-            self.due_body.push(deadline.body.clone());
+            self.due_body.push(&deadline.body);
         }
         for effect in &set.effects {
             self.effect_tenant.push(Uuid::from_u128(effect.tenant));
             self.effect.push(Uuid::from_u128(effect.id));
-            self.effect_kind.push(effect.kind.clone());
-            self.effect_key.push(effect.key.clone());
+            self.effect_kind.push(&effect.kind);
+            self.effect_key.push(&effect.key);
             self.effect_slot.push(slot(effect.tenant, &effect.key).cast_signed());
-            self.effect_body.push(effect.body.clone());
+            self.effect_body.push(&effect.body);
         }
     }
 
-    fn facts(&mut self, set: &WriteSet, store: &Postgres) -> Result<(), Error> {
+    fn facts(&mut self, set: &'a WriteSet, store: &Postgres) -> Result<(), Error> {
         for fact in &set.facts {
             let number = key_number(fact.tenant, &fact.key);
             if !fact.carried {
@@ -177,12 +178,12 @@ impl Arrays {
             }
             self.tenant.push(Uuid::from_u128(fact.tenant));
             self.subject.push(store.subject(&fact.subject)?);
-            self.key.push(fact.key.clone());
+            self.key.push(&fact.key);
             self.slot.push(slot(fact.tenant, &fact.key).cast_signed());
             self.event.push(Uuid::from_u128(fact.event.bits()));
-            self.intent.push(fact.intent.clone());
+            self.intent.push(&fact.intent);
             self.hash.push(Uuid::from_u128(fact.payload_hash));
-            self.envelope.push(fact.envelope.clone());
+            self.envelope.push(&fact.envelope);
         }
         self.locks.sort_unstable();
         self.locks.dedup();

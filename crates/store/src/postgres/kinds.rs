@@ -88,10 +88,13 @@ pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, Fie
             bad  record;
         BEGIN
             -- A row is inserted only where version 0 was read: a put that expected version 3 must not create version 4.
+            -- What was never read is expected not to exist; behind a tombstone its versions go on counting.
             INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
-            SELECT i.tenant, i.id, i.version + 1, i.shape, i.body, {behind} AND i.body IS NOT NULL{values}
-            FROM unnest(p_tenant, p_id, p_version, p_action, p_shape, p_body) WITH ORDINALITY
-                AS i(tenant, id, version, action, shape, body, ord)
+            SELECT i.tenant, i.id, i.version + 1 + CASE WHEN i.blind THEN coalesce((SELECT e.version FROM karwan.doc_{name} e
+                    WHERE e.tenant_id = i.tenant AND e.id = i.id AND e.body IS NULL), 0) ELSE 0 END,
+                i.shape, i.body, {behind} AND i.body IS NOT NULL{values}
+            FROM unnest(p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body) WITH ORDINALITY
+                AS i(tenant, id, version, blind, action, shape, body, ord)
             WHERE i.action >= 2 AND (i.version = 0 OR
                 (SELECT e.version FROM karwan.doc_{name} e WHERE e.tenant_id = i.tenant AND e.id = i.id) IS NOT NULL)
             ORDER BY i.tenant, i.id COLLATE \"C\"
@@ -121,23 +124,25 @@ pub(super) fn functions(name: &str) -> String {
             p_tenant uuid, p_id text, p_version bigint, p_blind boolean, p_action smallint
         ) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
-            v bigint;
+            v    bigint;
+            gone boolean;
         BEGIN
             FOR try IN 1..2 LOOP
                 IF p_action = 0 THEN
-                    SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR SHARE;
+                    SELECT version, body IS NULL INTO v, gone FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR SHARE;
                 ELSE
-                    SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR NO KEY UPDATE;
+                    SELECT version, body IS NULL INTO v, gone FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR NO KEY UPDATE;
                 END IF;
                 EXIT WHEN FOUND OR p_version <> 0;
                 -- An absence is checked by a tombstone of version 0, which others then meet.
                 INSERT INTO karwan.doc_{name} (tenant_id, id, version, shape) VALUES (p_tenant, p_id, 0, 1)
                 ON CONFLICT DO NOTHING;
             END LOOP;
-            IF v IS DISTINCT FROM p_version THEN
-                IF p_blind THEN
+            IF p_blind THEN
+                IF NOT gone THEN
                     RAISE EXCEPTION 'exists' USING ERRCODE = 'KW005', DETAIL = '{name} ' || p_id;
                 END IF;
+            ELSIF v IS DISTINCT FROM p_version THEN
                 PERFORM karwan.conflict('{name}', p_tenant, p_id);
             END IF;
         END $$;

@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Transaction};
 use super::connect::Target;
 use super::{backfill, error, kinds, template};
 use crate::error::Error;
-use crate::kind::{FieldType, Kind, Kinds};
+use crate::kind::{BadKind, FieldType, Kind, Kinds};
 use crate::migrate::{ADMITS_FROM, Migrated, Progress, SCHEMA};
 
 /// The oldest server that works: views with the rights of their caller came with it.
@@ -110,7 +110,7 @@ async fn expand(
         for table in TENANT_TABLES {
             tx.batch_execute(&kinds::secured(table)).await.map_err(bad)?;
         }
-        steps.push("tables of the log".to_owned());
+        steps.push(format!("schema {SCHEMA}"));
     }
     for sql in
         [include_str!("schema/functions.sql"), include_str!("schema/append.sql"), include_str!("schema/lives.sql")]
@@ -161,17 +161,31 @@ async fn expand_kind(store: &str, tx: &Transaction<'_>, kind: &Kind) -> Result<V
     if new {
         tx.batch_execute(&kinds::table(name)).await.map_err(bad)?;
         tx.batch_execute(&kinds::secured(&format!("doc_{name}"))).await.map_err(bad)?;
-        steps.push(format!("kind {name}"));
+        steps.push(format!("table {name}"));
     }
     let sql = "INSERT INTO karwan.kind (name, shape, carries) VALUES ($1, $2, $3)
                ON CONFLICT (name) DO UPDATE SET shape = excluded.shape, carries = excluded.carries";
     tx.execute(sql, &[&name, &kind.shape.cast_signed(), &kind.carries]).await.map_err(bad)?;
+    if stored.is_some_and(|stored| stored.unsigned_abs() < kind.shape) {
+        // What is read in another shape may have other fields: all of them are filled in again.
+        let sql = "UPDATE karwan.field SET filled = false, at_tenant = NULL, at_id = NULL WHERE kind = $1";
+        tx.execute(sql, &[&name]).await.map_err(bad)?;
+        steps.push(format!("shape {} of {name}", kind.shape));
+    }
     for field in kind.fields {
         let sql = "INSERT INTO karwan.field (kind, name, of, filled) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
         let added = tx.execute(sql, &[&name, &field.name, &type_name(field.of), &new]).await.map_err(bad)?;
         if added > 0 {
             tx.batch_execute(&kinds::column(name, field.name, field.of)).await.map_err(bad)?;
-            steps.push(format!("field {name}.{}", field.name));
+            if !new {
+                steps.push(format!("column {name}.{}", field.name));
+            }
+            continue;
+        }
+        let sql = "SELECT of FROM karwan.field WHERE kind = $1 AND name = $2";
+        let of: String = tx.query_one(sql, &[&name, &field.name]).await.map_err(bad)?.get(0);
+        if of != type_name(field.of) {
+            return Err(BadKind::Retyped { kind: name, name: field.name }.into());
         }
     }
     let names: Vec<&str> = kind.fields.iter().map(|field| field.name).collect();

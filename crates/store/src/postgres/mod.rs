@@ -160,8 +160,9 @@ async fn check_schema(store: &str, client: &tokio_postgres::Client, kinds: &Kind
     let Some(meta) = meta else { return Err(Error::NotMigrated { store: store.to_owned() }) };
     admit(store, meta.get(0), meta.get(1))?;
     for kind in kinds.all() {
-        let sql = "SELECT k.shape, s.token IS NOT NULL FROM karwan.kind k
-                   LEFT JOIN karwan.signature s ON s.kind = k.name AND s.token = $2 WHERE k.name = $1";
+        let sql = "SELECT k.shape, s.token IS NOT NULL AND NOT EXISTS (
+                       SELECT FROM karwan.field f WHERE f.kind = k.name AND f.name = ANY (s.fields) AND NOT f.filled)
+                   FROM karwan.kind k LEFT JOIN karwan.signature s ON s.kind = k.name AND s.token = $2 WHERE k.name = $1";
         let row = client.query_opt(sql, &[&kind.kind.name, &kinds::token(&kind.kind)]).await.map_err(bad)?;
         let known = row.as_ref().is_some_and(|row| row.get(1));
         let shape = row.map_or(0, |row| row.get::<_, i32>(0).unsigned_abs());
@@ -169,7 +170,8 @@ async fn check_schema(store: &str, client: &tokio_postgres::Client, kinds: &Kind
             return Err(Error::ShapeNewer { kind: kind.kind.name.to_owned(), found: shape, known: kind.kind.shape });
         }
         if !known || shape < kind.kind.shape {
-            return Err(Error::KindNotMigrated { store: store.to_owned(), kind: kind.kind.name.to_owned() });
+            let store = format!("the document kind `{}` of {store}", kind.kind.name);
+            return Err(Error::NotMigrated { store });
         }
     }
     Ok(())

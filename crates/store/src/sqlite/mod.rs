@@ -146,7 +146,8 @@ impl Sqlite {
         self.read(move |connection| documents::query(connection, tenant, &kind, &parts)).await
     }
 
-    pub async fn flush(&self, set: WriteSet) -> Result<Flushed, Refusal> {
+    pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
+        let set = set.clone();
         let tables = self.tables.clone();
         let flushed = self.try_write(move |connection, now| flush::flush(connection, &tables, &set, now)).await;
         flushed.map_err(|fault| fault.refusal(&self.path))

@@ -11,6 +11,7 @@ use karwan_envelope::time::{ManualClock, Timestamp};
 use karwan_store::kind::KindType;
 use karwan_store::log::{Filter, LogRow, PAGE_MAX};
 use karwan_store::{Address, Done, Error, Options, Store, TenantTx, migrate};
+use karwan_testkit::postgres::Database;
 
 use crate::shop;
 
@@ -35,13 +36,21 @@ pub struct Fixture {
     pub address: Address,
     /// The store's clock, where a test can set it.
     pub clock: Option<Arc<ManualClock>>,
-    _folder: Folder,
+    home: Home,
 }
 
-/// The one place where a Postgres fixture is made.
+/// What goes with the test.
+enum Home {
+    Folder(#[expect(dead_code, reason = "it is removed when it is dropped")] Folder),
+    Database(Database<'static>),
+}
+
+/// A fresh database on the server of this process, opened by a login of its own.
 pub async fn postgres() -> Option<Fixture> {
-    karwan_testkit::skip::record("the Postgres store has no fixture yet");
-    None
+    let server = karwan_testkit::postgres::postgres().or_skip()?;
+    let crate::postgres::Fixture { database, login, store } = crate::postgres::Fixture::new(server).await;
+    let address = database.url_as(&login).parse().expect("a URL is an address");
+    Some(Fixture { store, address, clock: None, home: Home::Database(database) })
 }
 
 /// A fresh file in a folder of its own.
@@ -51,7 +60,7 @@ pub async fn sqlite() -> Option<Fixture> {
     migrate_shop(&address).await.expect("a fresh path can be migrated");
     let clock = Arc::new(ManualClock::at(Timestamp::from_unix_ms(START_MS)));
     let store = Store::open(&address, options(&clock)).await.expect("a migrated store opens");
-    Some(Fixture { store, address, clock: Some(clock), _folder: folder })
+    Some(Fixture { store, address, clock: Some(clock), home: Home::Folder(folder) })
 }
 
 pub fn options(clock: &Arc<ManualClock>) -> Options {
@@ -143,21 +152,33 @@ impl Fixture {
 
     /// Closes the store and opens it with something else.
     pub async fn reopened_with(self, options: Options) -> Self {
-        let Self { store, address, clock, _folder } = self;
+        let Self { store, address, clock, home } = self;
         drop(store);
         let store = Store::open(&address, options).await.expect("a closed store opens");
-        Self { store, address, clock, _folder }
+        Self { store, address, clock, home }
     }
 
     /// Recorded deadlines, `kind id due body`, in order.
     pub fn deadlines(&self) -> Vec<String> {
-        let sql = "SELECT kind || ' ' || id || ' ' || due || ' ' || body FROM deadline ORDER BY 1";
-        self.texts(sql)
+        match &self.home {
+            Home::Folder(_) => {
+                self.texts("SELECT kind || ' ' || id || ' ' || due || ' ' || body FROM deadline ORDER BY 1")
+            }
+            Home::Database(database) => lines(
+                database,
+                "SELECT kind || ' ' || id || ' ' || (extract(epoch FROM due) * 1000)::bigint || ' ' || body FROM karwan.deadline ORDER BY 1",
+            ),
+        }
     }
 
     /// Recorded effects, `kind key body`, in order.
     pub fn effects(&self) -> Vec<String> {
-        self.texts("SELECT kind || ' ' || key || ' ' || body FROM effect ORDER BY 1")
+        match &self.home {
+            Home::Folder(_) => self.texts("SELECT kind || ' ' || key || ' ' || body FROM effect ORDER BY 1"),
+            Home::Database(database) => {
+                lines(database, "SELECT kind || ' ' || key || ' ' || body FROM karwan.effect ORDER BY 1")
+            }
+        }
     }
 
     fn texts(&self, sql: &str) -> Vec<String> {
@@ -179,6 +200,10 @@ impl Fixture {
             Address::Postgres(_) => panic!("this test looks at a file"),
         }
     }
+}
+
+fn lines(database: &Database<'_>, sql: &str) -> Vec<String> {
+    database.psql(sql).expect("the table is there").lines().map(str::to_owned).collect()
 }
 
 /// The whole log of a store, page by page.

@@ -2,7 +2,6 @@
 
 #[macro_use]
 mod fixture;
-mod market;
 mod postgres;
 mod shop;
 mod sqlite;

@@ -166,11 +166,11 @@ fn undeclared_match(pattern: &str, merged: &Merged<'_>) -> bool {
 }
 
 /// The field counts as far as they say more than the names do: required fields count anyway and are judged by name, as
-/// are those that a closed model has room for.
+/// are those that a closed model has space for.
 fn field_counts(old: &Merged<'_>, new: &Merged<'_>) -> (Count, Count) {
     let floor = |merged: &Merged<'_>| merged.fields.min.max(merged.required.len() as u64);
-    let room = |merged: &Merged<'_>| [merged.fields.max, merged.ceiling].into_iter().flatten().min();
-    let below = |max: Option<u64>, room: Option<u64>| max.is_some_and(|max| room.is_none_or(|room| max < room));
+    let space = |merged: &Merged<'_>| [merged.fields.max, merged.ceiling].into_iter().flatten().min();
+    let below = |max: Option<u64>, space: Option<u64>| max.is_some_and(|max| space.is_none_or(|space| max < space));
     let (least, still_least) = if new.fields.min > floor(old) {
         (floor(old), new.fields.min)
     } else if old.fields.min > floor(new) {
@@ -178,10 +178,10 @@ fn field_counts(old: &Merged<'_>, new: &Merged<'_>) -> (Count, Count) {
     } else {
         (0, 0)
     };
-    let (most, still_most) = if below(new.fields.max, room(old)) {
-        (room(old), new.fields.max)
-    } else if below(old.fields.max, room(new)) {
-        (old.fields.max, room(new))
+    let (most, still_most) = if below(new.fields.max, space(old)) {
+        (space(old), new.fields.max)
+    } else if below(old.fields.max, space(new)) {
+        (old.fields.max, space(new))
     } else {
         (None, None)
     };

@@ -45,3 +45,5 @@ JOIN karwan.subject s ON s.id = l.subject
 LEFT JOIN karwan.parked p ON p.consumer = 'relay' AND p.event_id = l.event_id
 LEFT JOIN (SELECT min(position) AS position FROM karwan.lane WHERE consumer = 'relay') r ON true;
 GRANT SELECT ON karwan.outbox TO karwan_relay, karwan_maintenance;
+-- How far numbers were drawn; only appends draw them.
+GRANT SELECT ON karwan.log_seq TO karwan_relay, karwan_maintenance;

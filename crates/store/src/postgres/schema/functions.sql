@@ -129,6 +129,15 @@ BEGIN
             RAISE EXCEPTION 'not parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
         END IF;
     END IF;
+    IF given < cardinality(p_event) THEN
+        -- A live event that is parked waits its turn: its key would overtake itself.
+        PERFORM FROM unnest(p_event, p_parked) AS c(event, parked)
+        WHERE NOT c.parked
+          AND (SELECT p.seq FROM karwan.parked p WHERE p.consumer = p_consumer AND p.event_id = c.event) IS NOT NULL;
+        IF FOUND THEN
+            RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
+        END IF;
+    END IF;
     INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq)
     SELECT p_consumer, c.event, c.tenant, c.seq
     FROM unnest(p_tenant, p_event, p_seq) AS c(tenant, event, seq)
@@ -163,16 +172,14 @@ CREATE OR REPLACE FUNCTION karwan.flush(
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
 DECLARE
-    lock bigint;
     done bigint;
 BEGIN
     PERFORM set_config('app.tenants', p_tenants::text, true);
     IF p_consumer IS NOT NULL THEN
         PERFORM karwan.check_lane(p_consumer, p_lane, p_epoch);
     END IF;
-    FOREACH lock IN ARRAY p_locks LOOP
-        PERFORM pg_advisory_xact_lock(lock);
-    END LOOP;
+    -- In the order of the array, which is sorted.
+    PERFORM pg_advisory_xact_lock(l.number) FROM unnest(p_locks) AS l(number);
     IF cardinality(p_unit) > 0 THEN
         INSERT INTO karwan.unit (tenant_id, id)
         SELECT u.tenant, u.id FROM unnest(p_unit_tenant, p_unit) AS u(tenant, id) ORDER BY u.tenant, u.id
@@ -203,7 +210,7 @@ BEGIN
         SELECT e.id, e.tenant, e.kind, e.key, e.slot, e.body
         FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body)
             AS e(id, tenant, kind, key, slot, body)
-        ORDER BY e.id
+        ORDER BY e.tenant, e.id
         ON CONFLICT DO NOTHING;
     END IF;
     IF cardinality(p_event) = 0 THEN
@@ -215,7 +222,17 @@ BEGIN
     FROM unnest(p_tenant, p_subject, p_key, p_slot, p_event, p_envelope) WITH ORDINALITY
         AS f(tenant, subject, key, slot, event, envelope, ord)
     ORDER BY f.ord;
-    RETURN currval('karwan.log_seq');
+    done := currval('karwan.log_seq');
+    PERFORM karwan.keep_ahead(done, cardinality(p_event));
+    RETURN done;
+END $$;
+
+-- Every hundred thousand numbers somebody looks whether enough stretches are ahead.
+CREATE OR REPLACE FUNCTION karwan.keep_ahead(last bigint, drawn bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF last / 100000 <> (last - drawn) / 100000 THEN
+        PERFORM karwan.make_partitions();
+    END IF;
 END $$;
 
 -- The highest visible number of the log, or its floor. Newest stretch first: the others are full of smaller numbers.

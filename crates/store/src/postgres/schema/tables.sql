@@ -139,8 +139,8 @@ CREATE TABLE karwan.deadline (
 CREATE INDEX deadline_due ON karwan.deadline (due);
 
 CREATE TABLE karwan.effect (
-    id        uuid        PRIMARY KEY,
     tenant_id uuid        NOT NULL,
+    id        uuid        NOT NULL,
     kind      text        COLLATE "C" NOT NULL,
     key       text        NOT NULL,
     slot      smallint    NOT NULL,
@@ -150,7 +150,8 @@ CREATE TABLE karwan.effect (
     attempts  integer     NOT NULL DEFAULT 0,
     due       timestamptz NOT NULL DEFAULT now(),
     answer    text,
-    at        timestamptz NOT NULL DEFAULT now()
+    at        timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, id)
 );
 -- For the calls that are to be made, in order per key.
 CREATE INDEX effect_waiting ON karwan.effect (kind, due) WHERE state IN ('waiting', 'answered');

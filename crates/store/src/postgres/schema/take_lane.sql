@@ -1,6 +1,6 @@
 -- Takes a lane that is new, free, or whose lease has run out by the store's clock.
 INSERT INTO karwan.lane AS l (consumer, lane, epoch, holder, until)
-VALUES ($1, $2::int, 1, $3, clock_timestamp() + $4 * interval '1 millisecond')
+VALUES ($1, $2::int, 1, $3, clock_timestamp() + $4::bigint * interval '1 millisecond')
 ON CONFLICT (consumer, lane) DO UPDATE SET epoch = l.epoch + 1, holder = excluded.holder, until = excluded.until
     WHERE l.holder IS NULL OR l.until < clock_timestamp()
 RETURNING epoch, position

@@ -7,9 +7,9 @@ use tokio_postgres::NoTls;
 use uuid::Uuid;
 
 use super::Fixture;
-use crate::market::tenant;
+use crate::shop::tenant_bits;
 
-const SCANNED: &str = "market.parcel.parcel.scanned.v1";
+const SCANNED: &str = "shop.delivery.parcel.sent.v1";
 
 fn call(tenant: &str, subject: &str, key: &str, intent: &str, payload: &str) -> String {
     format!("SELECT fresh FROM karwan.append('{tenant}', '{subject}', '{key}', '{intent}', '{payload}')")
@@ -21,14 +21,15 @@ const ONE: &str = "0190c2f0-0000-7000-8000-000000000001";
 async fn an_appended_event_is_an_envelope_that_readers_accept() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
-    let (mut client, connection) = tokio_postgres::connect(&fixture.database.url_as(&fixture.login), NoTls).await.unwrap();
+    let (mut client, connection) =
+        tokio_postgres::connect(&fixture.database.url_as(&fixture.login), NoTls).await.unwrap();
     tokio::spawn(connection);
     let tx = client.transaction().await.unwrap();
     let sql = "SELECT event_id, fresh FROM karwan.append($1, $2, $3, $4, $5, causation => $6, actor_kind => 'user', actor_id => $7)";
     let (key, cause) = ("q\"\\\u{1}ش", Uuid::from_u128(0x0190_c2f0_0000_7000_8000_0000_0000_0009));
-    let payload = serde_json::json!({ "parcelId": key, "serial": 1 }).to_string();
+    let payload = serde_json::json!({ "parcelId": key, "count": 1 }).to_string();
     let row = tx
-        .query_one(sql, &[&Uuid::from_u128(tenant(1).bits()), &SCANNED, &key, &"i-1", &payload, &cause, &"u\"1"])
+        .query_one(sql, &[&Uuid::from_u128(tenant_bits(1)), &SCANNED, &key, &"i-1", &payload, &cause, &"u\"1"])
         .await
         .unwrap();
     let (event, fresh): (Uuid, bool) = (row.get(0), row.get(1));
@@ -41,9 +42,9 @@ async fn an_appended_event_is_an_envelope_that_readers_accept() {
     assert!(envelope.id.is_v7());
     assert_eq!((envelope.key.as_str(), envelope.payload.get()), (key, payload.as_str()));
     assert_eq!(&*envelope.actor.id, "u\"1");
-    assert_eq!(&*envelope.producer.service, "parcel-service");
+    assert_eq!(&*envelope.producer.service, "delivery-service");
     assert_eq!(envelope.cause.causation.map(|id| id.bits()), Some(cause.as_u128()));
-    assert_eq!(page.rows[0].slot, karwan_store::write_set::slot(tenant(1).bits(), key));
+    assert_eq!(page.rows[0].slot, karwan_store::write_set::slot(tenant_bits(1), key));
 }
 
 #[tokio::test]
@@ -51,12 +52,12 @@ async fn an_intent_is_taken_once() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
     let psql = |sql: &str| fixture.database.psql_as(&fixture.login, sql);
-    let first = call(ONE, SCANNED, "p-1", "i-1", r#"{"parcelId":"p-1","serial":1}"#);
+    let first = call(ONE, SCANNED, "p-1", "i-1", r#"{"parcelId":"p-1","count":1}"#);
     assert_eq!(psql(&first).unwrap(), "t");
     assert_eq!(psql(&first).unwrap(), "f");
     // The same intent of another tenant is another intent.
     assert_eq!(psql(&first.replace(ONE, "0190c2f0-0000-7000-8000-000000000002")).unwrap(), "t");
-    let differs = call(ONE, SCANNED, "p-1", "i-1", r#"{"parcelId":"p-1","serial":2}"#);
+    let differs = call(ONE, SCANNED, "p-1", "i-1", r#"{"parcelId":"p-1","count":2}"#);
     assert!(psql(&differs).unwrap_err().contains("another payload"));
     assert_eq!(fixture.database.psql("SELECT count(*) FROM karwan.log").unwrap(), "2");
 }
@@ -65,11 +66,14 @@ async fn an_intent_is_taken_once() {
 async fn what_the_catalogue_does_not_allow_is_refused() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
-    let good = r#"{"parcelId":"p","serial":1}"#;
+    let good = r#"{"parcelId":"p","count":1}"#;
     let long = "k".repeat(201);
     let cases = [
-        (call(ONE, "market.parcel.parcel.lost.v1", "p", "i", good), "not in the catalogue"),
-        (call(ONE, "market.sales.order.changed.v1", "p", "i", r#"{"orderId":"p","serial":1}"#), "ordered by the document kind order"),
+        (call(ONE, "shop.delivery.parcel.lost.v1", "p", "i", good), "not in the catalogue"),
+        (
+            call(ONE, "shop.sales.order.changed.v1", "p", "i", r#"{"orderId":"p","revision":1}"#),
+            "ordered by the document kind order",
+        ),
         (call("00000000-0000-0000-0000-000000000000", SCANNED, "p", "i", good), "tenancy tenant"),
         (call(ONE, SCANNED, "", "i", good), "a key has 1 to 200 bytes"),
         (call(ONE, SCANNED, &long, "i", good), "a key has 1 to 200 bytes"),
@@ -77,7 +81,7 @@ async fn what_the_catalogue_does_not_allow_is_refused() {
         (call(ONE, SCANNED, "p", "i", "{"), "not JSON"),
         (call(ONE, SCANNED, "p", "i", "[]"), "a payload is a JSON object"),
         (
-            call(ONE, SCANNED, "p", "i", r#"{"parcelId":"p","serial":1,"tenantId":"tnt_01J31F00000000000000000002"}"#),
+            call(ONE, SCANNED, "p", "i", r#"{"parcelId":"p","count":1,"tenantId":"tnt_01J31F00000000000000000002"}"#),
             "names another tenant",
         ),
         (
@@ -95,7 +99,7 @@ async fn what_the_catalogue_does_not_allow_is_refused() {
     // A login that speaks for another service, or for none.
     fixture.database.psql("UPDATE karwan.login SET service = 'sales-service'").unwrap();
     let sql = call(ONE, SCANNED, "p", "i", good);
-    assert!(fixture.database.psql_as(&fixture.login, &sql).unwrap_err().contains("only parcel-service publishes"));
+    assert!(fixture.database.psql_as(&fixture.login, &sql).unwrap_err().contains("only delivery-service publishes"));
     fixture.database.psql("DELETE FROM karwan.login").unwrap();
     assert!(fixture.database.psql_as(&fixture.login, &sql).unwrap_err().contains("speaks for no service"));
     assert_eq!(fixture.database.psql("SELECT count(*) FROM karwan.log").unwrap(), "0");
@@ -106,7 +110,7 @@ async fn what_the_catalogue_does_not_allow_is_refused() {
 async fn an_aborted_transaction_leaves_no_event() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
-    let append = call(ONE, SCANNED, "p", "i", r#"{"parcelId":"p","serial":1}"#);
+    let append = call(ONE, SCANNED, "p", "i", r#"{"parcelId":"p","count":1}"#);
     fixture.database.psql_as(&fixture.login, &format!("BEGIN; {append}; ROLLBACK")).unwrap();
     assert_eq!(fixture.database.psql("SELECT count(*) FROM karwan.log").unwrap(), "0");
     assert_eq!(fixture.database.psql_as(&fixture.login, &append).unwrap(), "t");

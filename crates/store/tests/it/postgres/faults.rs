@@ -8,15 +8,13 @@ use karwan_testkit::postgres::{Options, Server, postgres};
 use tokio_postgres::NoTls;
 
 use super::Fixture;
-use crate::market::{KINDS, Order, OrderChanged, ParcelScanned, catalogue, context, options};
-
-fn scan(parcel: &str, serial: u32) -> ParcelScanned {
-    ParcelScanned { parcel_id: parcel.to_owned(), serial, tenant_id: None }
-}
+use super::options;
+use crate::shop::{Order, catalogue, changed, context_of, kinds, order, sent};
 
 async fn emit(store: &Store, parcel: &str, serial: u32) -> Result<i64, Error> {
-    let fact = scan(parcel, serial);
-    let done = store.unit(&context(1, "parcel-service"), |tx| {
+    let fact = sent(parcel, i64::from(serial));
+    let ctx = context_of("delivery-service", 1);
+    let done = store.unit(&ctx, |tx| {
         let fact = fact.clone();
         async move {
             tx.emit(fact);
@@ -61,7 +59,7 @@ async fn one_that_has_appended_delays_readers_and_is_named_one_that_has_not_dela
 
     let (holder, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     tokio::spawn(connection);
-    let append = "SELECT karwan.append('0190c2f0-0000-7000-8000-000000000001', 'market.parcel.parcel.scanned.v1', 'b', 'b:1', '{\"parcelId\":\"b\",\"serial\":1}')";
+    let append = "SELECT karwan.append('0190c2f0-0000-7000-8000-000000000001', 'shop.delivery.parcel.sent.v1', 'b', 'b:1', '{\"parcelId\":\"b\",\"count\":1}')";
     holder.batch_execute(&format!("SET application_name = 'sleepy'; BEGIN; {append}")).await.unwrap();
     // Two open transactions that append different keys do not wait for each other.
     emit(&fixture.store, "c", 1).await.unwrap();
@@ -89,7 +87,8 @@ async fn a_store_restored_into_another_cluster_is_another_life_and_reads_on() {
     let other: &'static Server = Box::leak(Box::new(other));
     let database = other.database();
     let login = &fixture.login;
-    let roles = "CREATE ROLE karwan_owner; CREATE ROLE karwan_app; CREATE ROLE karwan_relay; CREATE ROLE karwan_maintenance";
+    let roles =
+        "CREATE ROLE karwan_owner; CREATE ROLE karwan_app; CREATE ROLE karwan_relay; CREATE ROLE karwan_maintenance";
     database.psql(&format!("{roles}; CREATE ROLE {login} LOGIN; GRANT karwan_app, karwan_relay TO {login}")).unwrap();
     other.restore(database.name(), &dump).unwrap();
     let store = Store::open(&database.url_as(login).parse().unwrap(), options()).await.unwrap();
@@ -134,7 +133,8 @@ async fn a_connection_that_drops_in_mid_flush_is_looked_up() {
         }
         committed
     });
-    let kill = format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{}'", fixture.login);
+    let kill =
+        format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{}'", fixture.login);
     while !writer.is_finished() {
         fixture.database.psql(&kill).unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -152,10 +152,10 @@ async fn a_migration_twice_is_harmless_and_a_newer_store_is_refused() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
     let address: Address = fixture.database.url().parse().unwrap();
-    let again = migrate(&address, &[&catalogue()], KINDS, &|_, _, _| {}).await.unwrap();
+    let again = migrate(&address, &[&catalogue()], &kinds(), &|_, _, _| {}).await.unwrap();
     assert_eq!((again.from, again.steps, again.backfilled), (Some(again.to), vec![], 0));
     fixture.database.psql("UPDATE karwan.meta SET schema = 99, admits_from = 99").unwrap();
-    let refused = migrate(&address, &[&catalogue()], KINDS, &|_, _, _| {}).await.unwrap_err();
+    let refused = migrate(&address, &[&catalogue()], &kinds(), &|_, _, _| {}).await.unwrap_err();
     assert_eq!(refused.code(), "store-newer");
     let app: Address = fixture.database.url_as(&fixture.login).parse().unwrap();
     assert_eq!(Store::open(&app, options()).await.err().map(|error| error.code()), Some("store-newer"));
@@ -168,10 +168,10 @@ async fn a_migration_twice_is_harmless_and_a_newer_store_is_refused() {
 async fn crossed_checks_and_puts_never_deadlock_and_one_of_them_is_rerun() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
-    let ctx = context(1, "sales-service");
+    let ctx = context_of("sales-service", 1);
     for id in ["x", "y"] {
         let made = fixture.store.unit(&ctx, |tx| async move {
-            tx.put(Order { id: id.into(), changes: 0, status: "open".into() });
+            tx.put(Order { items: 0, ..order(id) });
             Ok::<_, Error>(())
         });
         made.await.unwrap();
@@ -183,9 +183,10 @@ async fn crossed_checks_and_puts_never_deadlock_and_one_of_them_is_rerun() {
             let done = store.unit(&ctx, |tx| async move {
                 let other = tx.get::<Order>(reads).await?;
                 let mut own = tx.get::<Order>(writes).await?;
-                own.changes += 1 + other.changes * 0;
+                own.items += 1;
+                assert!(other.items >= 0);
                 tx.put(own);
-                tx.emit(OrderChanged { order_id: writes.to_owned(), serial });
+                tx.emit(changed(writes, i64::from(serial)));
                 Ok::<_, Error>(())
             });
             done.await
@@ -199,6 +200,6 @@ async fn crossed_checks_and_puts_never_deadlock_and_one_of_them_is_rerun() {
     for task in tasks {
         task.await.unwrap().unwrap();
     }
-    assert_eq!(fixture.database.psql("SELECT string_agg(f_changes::text, ',') FROM karwan.doc_order").unwrap(), "20,20");
+    assert_eq!(fixture.database.psql("SELECT string_agg(f_items::text, ',') FROM karwan.doc_order").unwrap(), "20,20");
     assert_eq!(fixture.database.psql("SELECT count(*) FROM karwan.log").unwrap(), "40");
 }

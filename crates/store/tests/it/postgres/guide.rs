@@ -9,7 +9,7 @@ use tokio_postgres::NoTls;
 use uuid::Uuid;
 
 use super::Fixture;
-use crate::market::tenant;
+use crate::shop::tenant_bits;
 
 const GUIDE: &str = include_str!("../../../../../docs/guides/append.md");
 
@@ -21,7 +21,8 @@ fn block(language: &str) -> &'static str {
 
 async fn with_own_table(server: &'static karwan_testkit::postgres::Server) -> Fixture {
     let fixture = Fixture::new(server).await;
-    let sql = format!("CREATE TABLE parcel (id text PRIMARY KEY, place text); GRANT ALL ON parcel TO {}", fixture.login);
+    let sql =
+        format!("CREATE TABLE parcel (id text PRIMARY KEY, place text); GRANT ALL ON parcel TO {}", fixture.login);
     fixture.database.psql(&sql).unwrap();
     fixture
 }
@@ -63,21 +64,28 @@ async fn the_rust_of_the_guide_commits_a_row_and_its_event() -> Result<(), tokio
     let fixture = with_own_table(server).await;
     let (mut client, connection) = tokio_postgres::connect(&fixture.database.url_as(&fixture.login), NoTls).await?;
     tokio::spawn(connection);
-    let tenant = Uuid::from_u128(tenant(1).bits());
+    let tenant = Uuid::from_u128(tenant_bits(1));
     // The guide's block, word for word.
     let tx = client.transaction().await?;
     tx.execute("INSERT INTO parcel (id, place) VALUES ($1, $2)", &[&"p-3", &"Mazar"]).await?;
-    let payload = serde_json::json!({ "parcelId": "p-3", "serial": 1 }).to_string();
+    let payload = serde_json::json!({ "parcelId": "p-3", "count": 1 }).to_string();
     let row = tx
         .query_one(
             "SELECT event_id, fresh FROM karwan.append($1, $2, $3, $4, $5)",
-            &[&tenant, &"market.parcel.parcel.scanned.v1", &"p-3", &"p-3:1", &payload],
+            &[&tenant, &"shop.delivery.parcel.sent.v1", &"p-3", &"p-3:1", &payload],
         )
         .await?;
-    if row.get("fresh") { tx.commit().await? } else { tx.rollback().await? }
+    if row.get("fresh") {
+        tx.commit().await?
+    } else {
+        tx.rollback().await?
+    }
     // And so it stays.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words(include_str!("guide.rs")).contains(&words(block("rust"))), "the guide and this test say different things");
+    assert!(
+        words(include_str!("guide.rs")).contains(&words(block("rust"))),
+        "the guide and this test say different things"
+    );
     assert_eq!(only(&fixture).await, ("p-3".into(), "p-3".into()));
     Ok(())
 }

@@ -1,17 +1,19 @@
 //! Tenants do not see each other, whatever SQL is written, unless it sets the other tenant.
 
-use karwan_store::{Error, Store, migrate};
+use karwan_store::{Error, Options, Store, migrate};
 use karwan_testkit::postgres::postgres;
 
 use super::Fixture;
-use crate::market::{self, KINDS, Order, OrderChanged, catalogue, context, options};
+use super::options;
+use crate::shop::{Order, catalogue, changed, context_of, kinds, order, sent};
 
 async fn filled(server: &'static karwan_testkit::postgres::Server) -> Fixture {
     let fixture = Fixture::new(server).await;
     for number in [1, 2] {
-        let done = fixture.store.unit(&context(number, "sales-service"), |tx| async move {
-            tx.put(Order { id: "o-1".into(), changes: number as u32, status: "open".into() });
-            tx.emit(OrderChanged { order_id: "o-1".into(), serial: 1 });
+        let ctx = context_of("sales-service", number);
+        let done = fixture.store.unit(&ctx, |tx| async move {
+            tx.put(Order { items: number as i64, ..order("o-1") });
+            tx.emit(changed("o-1", 1));
             Ok::<_, Error>(())
         });
         done.await.unwrap();
@@ -30,7 +32,9 @@ async fn hand_written_sql_sees_one_tenant_or_none() {
         fixture.database.psql_as(&fixture.login, &sql)
     };
     assert_eq!(app("SELECT count(*) FROM karwan.doc_order").unwrap(), "0");
-    let one = format!("BEGIN; SELECT set_config('app.tenant_id', '{ONE}', true); SELECT count(*), max(f_changes) FROM karwan.doc_order; COMMIT");
+    let one = format!(
+        "BEGIN; SELECT set_config('app.tenant_id', '{ONE}', true); SELECT count(*), max(f_items) FROM karwan.doc_order; COMMIT"
+    );
     assert_eq!(app(&one).unwrap().lines().last(), Some("1|1"));
     // A view or a function of the application's own changes nothing.
     let view = "CREATE TEMP VIEW mine AS SELECT * FROM karwan.doc_order; SELECT count(*) FROM mine";
@@ -57,23 +61,24 @@ async fn the_relay_reads_the_log_and_no_document() {
     assert!(relay("DELETE FROM karwan.log").unwrap_err().contains("permission denied"));
     let columns = "SELECT id IS NOT NULL, occurred_at IS NOT NULL, tenant_id IS NOT NULL, aggregate_type, aggregate_id, topic,
                           envelope ->> 'eventType', idempotency_key, attempts, last_error, published_at FROM karwan.outbox LIMIT 1";
-    assert_eq!(relay(columns).unwrap(), "t|t|t|order|o-1|market.sales.order.changed.v1|market.sales.order.changed|o-1:1|0||");
+    assert_eq!(
+        relay(columns).unwrap(),
+        "t|t|t|order|o-1|shop.sales.order.changed.v1|shop.sales.order.changed|o-1:changed:1|0||"
+    );
 }
 
 #[tokio::test]
 async fn a_pooled_connection_carries_no_tenant_into_its_next_use() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
-    let one = Store::open(&fixture.database.url_as(&fixture.login).parse().unwrap(), karwan_store::Options {
-        connections_max: 1,
-        ..options()
-    });
-    let store = one.await.unwrap();
+    let address = fixture.database.url_as(&fixture.login).parse().unwrap();
+    let store = Store::open(&address, Options { connections_max: 1, ..options() }).await.unwrap();
     for number in [1, 2] {
-        let found = store.unit(&context(number, "sales-service"), |tx| async move {
+        let ctx = context_of("sales-service", number);
+        let found = store.unit(&ctx, |tx| async move {
             let found = tx.find::<Order>("o-1").await?;
             let page = tx.query(karwan_store::Query::<Order>::new()).await?;
-            tx.put(Order { id: "o-1".into(), changes: 1, status: "open".into() });
+            tx.put(order("o-1"));
             Ok::<_, Error>((found.is_some(), page.items.len()))
         });
         assert_eq!(found.await.unwrap().answer, (false, 0), "tenant {number} sees another one's order");
@@ -97,9 +102,15 @@ async fn a_login_that_policies_do_not_bind_is_refused() {
     assert!(refusal(fixture.database.url_as(login)).await.contains("BYPASSRLS"));
     fixture.database.psql(&format!("ALTER ROLE {login} NOBYPASSRLS; GRANT karwan_owner TO {login}")).unwrap();
     assert!(refusal(fixture.database.url_as(login)).await.contains("member of karwan_owner"));
-    fixture.database.psql(&format!("REVOKE karwan_owner FROM {login}; ALTER TABLE karwan.doc_order NO FORCE ROW LEVEL SECURITY")).unwrap();
+    fixture
+        .database
+        .psql(&format!("REVOKE karwan_owner FROM {login}; ALTER TABLE karwan.doc_order NO FORCE ROW LEVEL SECURITY"))
+        .unwrap();
     assert!(refusal(fixture.database.url_as(login)).await.contains("doc_order"));
-    fixture.database.psql("ALTER TABLE karwan.doc_order FORCE ROW LEVEL SECURITY; GRANT SELECT ON karwan.log_0 TO karwan_app").unwrap();
+    fixture
+        .database
+        .psql("ALTER TABLE karwan.doc_order FORCE ROW LEVEL SECURITY; GRANT SELECT ON karwan.log_0 TO karwan_app")
+        .unwrap();
     assert!(refusal(fixture.database.url_as(login)).await.contains("log_0"));
     // A policy that lets everything through is found by the canary alone.
     fixture.database.psql("REVOKE ALL ON karwan.log_0 FROM karwan_app; CREATE POLICY open ON karwan.doc_guard TO karwan_app USING (true)").unwrap();
@@ -120,15 +131,18 @@ async fn an_owner_that_is_no_superuser_suffices() {
     database.psql(&sql).unwrap();
     // On a server where the roles were made by somebody else, they must be granted.
     for role in ["karwan_owner", "karwan_app", "karwan_relay", "karwan_maintenance"] {
-        let made = format!("DO $$ BEGIN CREATE ROLE {role}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
+        let made = format!(
+            "DO $$ BEGIN CREATE ROLE {role}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+        );
         database.psql(&format!("{made}; GRANT {role} TO {owner} WITH ADMIN OPTION")).unwrap();
     }
     let address = database.url_as(&owner).parse().unwrap();
-    migrate(&address, &[&catalogue()], KINDS, &|_, _, _| {}).await.unwrap();
-    karwan_store::migrate::grant(&address, &login, None).await.unwrap();
-    let store = Store::open(&database.url_as(&login).parse().unwrap(), market::options()).await.unwrap();
-    let done = store.unit(&context(1, "parcel-service"), |tx| async move {
-        tx.emit(market::ParcelScanned { parcel_id: "p".into(), serial: 1, tenant_id: None });
+    migrate(&address, &[&catalogue()], &kinds(), &|_, _, _| {}).await.unwrap();
+    migrate::grant(&address, &login, None).await.unwrap();
+    let store = Store::open(&database.url_as(&login).parse().unwrap(), options()).await.unwrap();
+    let ctx = context_of("delivery-service", 1);
+    let done = store.unit(&ctx, |tx| async move {
+        tx.emit(sent("p", 1));
         Ok::<_, Error>(())
     });
     assert_eq!(done.await.unwrap().position.seq, 1);

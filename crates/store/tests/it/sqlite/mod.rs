@@ -6,4 +6,3 @@ mod doctor;
 mod file;
 mod group;
 mod kill;
-mod migrate;

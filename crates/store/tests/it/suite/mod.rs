@@ -4,5 +4,6 @@ mod documents;
 mod intents;
 mod lanes;
 mod log;
+mod migrations;
 mod queries;
 mod units;

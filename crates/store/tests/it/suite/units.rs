@@ -244,4 +244,12 @@ async fn effects_are_recorded_once_a_command(fixture: Fixture) {
     fixture.store.once(id, &first(), charge).await.expect("the unit commits");
     fixture.store.once(id, &first(), charge).await.expect("a repetition is no failure");
     assert_eq!(fixture.effects(), ["charge card-1 10", "charge card-1 20"]);
+    // Also when nobody remembers the command any more: the calls' ids do.
+    fixture.place(1, "later").await;
+    let now = fixture.log().await[0].at;
+    fixture.pass(10).await;
+    fixture.store.prune(now + 5).await.expect("it can be pruned");
+    let forgotten = fixture.store.once(id, &first(), charge).await.expect("the unit commits");
+    assert_eq!(forgotten.repeated, None);
+    assert_eq!(fixture.effects(), ["charge card-1 10", "charge card-1 20"]);
 }
