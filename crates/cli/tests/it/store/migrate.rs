@@ -7,7 +7,7 @@ fn migrating_twice_does_nothing_the_second_time() {
     let Some(server) = karwan_testkit::postgres().or_skip() else { return };
     let database = server.database();
     let first = karwan(&["migrate", "--store", &database.url()]).exits(0);
-    first.prints("migrated: a new store, schema 1").prints("tables of the log").prints("182 subjects");
+    first.prints("migrated: a new store, schema 1").prints("table guard").prints("182 subjects");
     let second = karwan(&["migrate", "--store", &database.url()]).exits(0);
     assert_eq!(second.stdout, "nothing to do: schema 1\n");
 }
