@@ -344,7 +344,10 @@ fn judge(kind: &Kind) -> Result<(), BadKind> {
 }
 
 fn is_name(name: &str) -> bool {
+    // Two underscores stand between the two names of an index.
     name.len() <= NAME_BYTES_MAX
+        && !name.contains("__")
+        && !name.ends_with('_')
         && name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }

@@ -55,7 +55,7 @@ pub(crate) fn admit(store: &str, found: i64, admits_from: i64) -> Result<(), Err
     if SCHEMA < admits_from { Err(Error::Newer { store: store.to_owned(), found, known: SCHEMA }) } else { Ok(()) }
 }
 
-/// Prepares an existing database login for a node; with a service, it may append that service's events from SQL.
+/// Prepares an existing database login for a node; with a service, for appending that service's events from SQL instead.
 /// A file has no logins.
 pub async fn grant(address: &Address, login: &str, service: Option<&str>) -> Result<(), Error> {
     match address {

@@ -51,6 +51,12 @@ impl RelayTx {
         if after.seq < floor {
             return Err(Error::BelowFloor { asked: after.seq, floor });
         }
+        if after.seq > safe && rows.is_empty() {
+            let now = backend.end().await?;
+            if after.seq > now.seq {
+                return Err(Error::Reset { asked: after, now });
+            }
+        }
         let more = rows.len() == limit;
         // A position never goes back, also where another process has moved the horizon less far.
         let seq = if more { rows.last().map_or(after.seq, |row| row.seq) } else { safe.max(after.seq) };

@@ -40,6 +40,8 @@ pub struct Options {
     pub random: Arc<dyn Random>,
     /// How often a unit is re-run because others were faster.
     pub conflict_retries_max: u32,
+    /// As whom the log is dropped and intents are pruned, where that is another login (Postgres).
+    pub maintenance: Option<Address>,
     /// The most connections that are open at once (Postgres), or readers (SQLite).
     pub connections_max: usize,
     /// Whether nothing will be written: a SQLite file that another process uses can then be read beside it.
@@ -57,6 +59,7 @@ impl Options {
             clock: Arc::new(SystemClock),
             random: Arc::new(OsRandom),
             conflict_retries_max: CONFLICT_RETRIES_MAX,
+            maintenance: None,
             connections_max: 16,
             read_only: false,
             file_bytes_max: None,
@@ -219,9 +222,14 @@ impl Store {
     }
 
     async fn look_up(&self, set: &WriteSet) -> Result<bool, Error> {
-        match set.units.first() {
-            Some(claim) => self.shared.backend.unit_committed(*claim).await,
-            None => Ok(false),
+        match (set.units.first(), set.claims.first()) {
+            (Some(claim), _) => self.shared.backend.unit_committed(*claim).await,
+            // A consumer's claim is its unit id.
+            (None, Some(claim)) => {
+                let handled = self.shared.backend.handled(&claim.consumer, &[claim.event.bits()]).await?;
+                Ok(!handled.is_empty())
+            }
+            (None, None) => Ok(false),
         }
     }
 }

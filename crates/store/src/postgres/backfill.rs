@@ -99,17 +99,18 @@ async fn fill(store: &str, tx: &Transaction<'_>, kind: &KindType, rows: &[tokio_
         .iter()
         .enumerate()
         .map(|(place, field)| {
-            format!("f_{0} = (${1}::text[])[n.ord]::{2}", field.name, place + 4, kinds::cast_type(field.of))
+            format!("f_{0} = (${1}::text[])[n.ord]::{2}", field.name, place + 5, kinds::cast_type(field.of))
         })
         .collect();
     let sql = format!(
-        "UPDATE karwan.doc_{} d SET behind = false, {}
+        "UPDATE karwan.doc_{0} d SET behind = EXISTS (SELECT FROM karwan.field f WHERE f.kind = '{0}' AND f.name <> ALL ($4)), {1}
          FROM unnest($1::uuid[], $2::text[], $3::bigint[]) WITH ORDINALITY AS n(tenant, id, version, ord)
          WHERE d.tenant_id = n.tenant AND d.id = n.id AND d.version = n.version",
         kind.kind.name,
         sets.join(", ")
     );
-    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&tenants, &ids, &versions];
+    let declared: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&tenants, &ids, &versions, &declared];
     parameters.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
     tx.execute(&sql, &parameters).await.map_err(|cause| error::error(store, cause))
 }

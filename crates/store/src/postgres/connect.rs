@@ -134,7 +134,7 @@ impl Target {
 
 fn is_local(config: &tokio_postgres::Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
-        Host::Tcp(name) => name == "localhost" || name == "::1" || name.starts_with("127."),
+        Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback()),
         Host::Unix(_) => true,
     })
 }

@@ -130,7 +130,7 @@ async fn partitions(client: &Client) -> Result<Check, tokio_postgres::Error> {
     Ok(if ahead > 0 {
         Check::good("partitions", found)
     } else {
-        Check::not_good("partitions", Health::Bad, found, "SELECT karwan.make_partitions(), or run `karwan migrate`")
+        Check::not_good("partitions", Health::Bad, found, "SELECT karwan.keep_ahead(), or run `karwan migrate`")
     })
 }
 

@@ -1,10 +1,10 @@
-//! Prepares a login: membership in the roles, and the service for which `karwan.append` takes it.
+//! Prepares a login: for a node, or for appending the events of one service from SQL.
 
 use super::connect::Target;
 use super::error;
 use crate::error::Error;
 
-/// Grants an existing login what a node needs; with a service, it may append that service's events from SQL.
+/// Grants an existing login what a node needs; with a service, what appending that service's events from SQL needs.
 pub(crate) async fn grant(url: &str, login: &str, service: Option<&str>) -> Result<(), Error> {
     let target = Target::parse(url)?;
     let bad = |cause| error::error(&target.shown, cause);
@@ -14,7 +14,13 @@ pub(crate) async fn grant(url: &str, login: &str, service: Option<&str>) -> Resu
         let remedy = format!("there is no such login: CREATE ROLE {login} LOGIN PASSWORD '…'");
         return Err(Error::Login { store: target.shown, login: login.to_owned(), remedy });
     }
-    let grant = "DO $$ BEGIN EXECUTE format('GRANT karwan_app, karwan_relay, karwan_maintenance TO %I', LOGIN); END $$";
+    // A node reads documents of one tenant and the log of all, never as one: from version 16 on nothing is inherited.
+    let roles = if service.is_some() { "karwan_append" } else { "karwan_app, karwan_relay" };
+    let grant = format!(
+        "DO $$ BEGIN EXECUTE format('GRANT {roles} TO %I' || CASE
+             WHEN current_setting('server_version_num')::integer >= 160000 AND '{roles}' <> 'karwan_append'
+             THEN ' WITH INHERIT FALSE, SET TRUE' ELSE '' END, LOGIN); END $$"
+    );
     let quoted: String = client.query_one("SELECT quote_literal($1::text)", &[&login]).await.map_err(bad)?.get(0);
     client.batch_execute(&grant.replace("LOGIN", &quoted)).await.map_err(bad)?;
     if let Some(service) = service {

@@ -34,10 +34,10 @@ pub(super) fn table(kind: &str) -> String {
             body text,
             -- Written by a program that did not know every declared field.
             behind boolean NOT NULL DEFAULT false,
-            PRIMARY KEY (tenant_id, id)
+            CONSTRAINT docp_{kind} PRIMARY KEY (tenant_id, id)
         );
         -- For the backfill.
-        CREATE INDEX doc_{kind}_behind ON karwan.doc_{kind} (tenant_id, id) WHERE behind"
+        CREATE INDEX docb_{kind} ON karwan.doc_{kind} (tenant_id, id) WHERE behind"
     )
 }
 
@@ -46,7 +46,7 @@ pub(super) fn column(kind: &str, field: &str, of: FieldType) -> String {
     let of = column_type(of);
     format!(
         "ALTER TABLE karwan.doc_{kind} ADD COLUMN IF NOT EXISTS f_{field} {of};
-         CREATE INDEX IF NOT EXISTS doc_{kind}_{field} ON karwan.doc_{kind} (tenant_id, f_{field}, id)"
+         CREATE INDEX IF NOT EXISTS doc_{kind}__{field} ON karwan.doc_{kind} (tenant_id, f_{field}, id)"
     )
 }
 

@@ -1,6 +1,8 @@
 //! Reading the log without gaps, and its upkeep.
 
+use std::sync::atomic::Ordering;
 use tokio_postgres::GenericClient;
+
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -25,6 +27,24 @@ const DROP_LOCK_MS: u32 = 50;
 const DROP_ATTEMPTS_MAX: u32 = 20;
 const PRUNE_CHUNK: i64 = 10_000;
 
+/// A horizon and the connection that it was observed from. They go together: a server that was restarted gives open
+/// transactions other names, and what was seen before says nothing about them.
+pub(super) struct Watch {
+    client: deadpool_postgres::Client,
+    horizon: Horizon,
+}
+
+impl Watch {
+    async fn observe(&mut self) -> Result<Seq, tokio_postgres::Error> {
+        let highest = self.client.prepare_cached(HIGHEST).await?;
+        let holders = self.client.prepare_cached(HOLDERS).await?;
+        let seq: Option<Seq> = self.client.query_one(&highest, &[&self.horizon.safe()]).await?.get(0);
+        let rows = self.client.query(&holders, &[]).await?;
+        let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        Ok(self.horizon.observe(seq, &names))
+    }
+}
+
 impl Postgres {
     pub async fn highest(&self) -> Result<Seq, Error> {
         let client = self.app().await?;
@@ -33,28 +53,30 @@ impl Postgres {
     }
 
     pub async fn safe(&self) -> Result<Seq, Error> {
-        let mut horizon = self.horizon.lock().await;
-        let observed = self.observe(&mut horizon).await;
-        if observed.is_err() {
-            // After a broken connection the server may be another one: what was seen counts no more.
-            *horizon = Horizon::default();
-        }
-        observed
+        let mut watch = self.horizon.lock().await;
+        let mut current = match watch.take() {
+            Some(current) => current,
+            None => self.watch().await?,
+        };
+        let safe = current.observe().await.map_err(|cause| self.error(cause))?;
+        *watch = Some(current);
+        Ok(safe)
     }
 
-    async fn observe(&self, horizon: &mut Horizon) -> Result<Seq, Error> {
+    /// A new connection to observe from. It may be to another server than the last one, which lost commits or is a copy:
+    /// then another life has begun, and positions of the old one are answered with *reset*.
+    async fn watch(&self) -> Result<Watch, Error> {
         let client = self.relay().await?;
         let bad = |cause| error::error(&self.shown, cause);
-        if horizon.safe() == 0 {
-            let floor: i64 = client.query_one("SELECT floor FROM karwan.meta", &[]).await.map_err(bad)?.get(0);
-            *horizon = Horizon::after(floor);
+        let sql = "SELECT floor, pg_is_in_recovery() FROM karwan.meta";
+        let row = client.query_one(sql, &[]).await.map_err(bad)?;
+        if row.get(1) {
+            let reason = "it is a standby, which shows no open transactions: readers use the primary".to_owned();
+            return Err(Error::Damaged { store: self.shown.clone(), reason });
         }
-        let highest = client.prepare_cached(HIGHEST).await.map_err(bad)?;
-        let holders = client.prepare_cached(HOLDERS).await.map_err(bad)?;
-        let seq: Option<Seq> = client.query_one(&highest, &[&horizon.safe()]).await.map_err(bad)?.get(0);
-        let rows = client.query(&holders, &[]).await.map_err(bad)?;
-        let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-        Ok(horizon.observe(seq, &names))
+        let life: i64 = client.query_one("SELECT karwan.life()", &[]).await.map_err(bad)?.get(0);
+        self.incarnation.store(life, Ordering::Relaxed);
+        Ok(Watch { client, horizon: Horizon::after(row.get(0)) })
     }
 
     pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
@@ -118,10 +140,10 @@ impl Postgres {
     }
 
     pub async fn prune(&self, before_ms: i64) -> Result<u64, Error> {
-        let pool = self.target.pool(Hat::Maintenance, 1)?;
+        let pool = self.maintenance.pool(Hat::Maintenance, 1)?;
         let client = pool.get().await.map_err(|cause| super::pool_error(&self.shown, cause))?;
         let mut pruned = 0;
-        for table in ["intent", "unit", "inbox"] {
+        for table in ["intent", "unit"] {
             let sql = format!(
                 "DELETE FROM karwan.{table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM karwan.{table} WHERE at < $1 LIMIT {PRUNE_CHUNK}))"
             );
@@ -138,7 +160,7 @@ impl Postgres {
     }
 
     pub async fn drop_log(&self, up_to: Seq) -> Result<Seq, Error> {
-        let pool = self.target.pool(Hat::Maintenance, 1)?;
+        let pool = self.maintenance.pool(Hat::Maintenance, 1)?;
         let client = pool.get().await.map_err(|cause| super::pool_error(&self.shown, cause))?;
         client.batch_execute(&format!("SET lock_timeout = {DROP_LOCK_MS}")).await.map_err(|it| self.error(it))?;
         let mut attempts = 0;

@@ -15,7 +15,7 @@ use crate::migrate::{ADMITS_FROM, Migrated, Progress, SCHEMA};
 
 /// The oldest server that works: views with the rights of their caller came with it.
 pub(super) const SERVER_MIN: u32 = 15;
-const ROLES: [&str; 4] = ["karwan_owner", "karwan_app", "karwan_relay", "karwan_maintenance"];
+const ROLES: [&str; 5] = ["karwan_owner", "karwan_app", "karwan_relay", "karwan_append", "karwan_maintenance"];
 /// Tables that hold tenants' rows, besides the documents.
 pub(super) const TENANT_TABLES: [&str; 8] = ["log", "intent", "unit", "inbox", "deadline", "effect", "parked", "dead"];
 
@@ -35,9 +35,10 @@ pub(crate) async fn migrate(
     let tx = client.transaction().await.map_err(bad)?;
     let mut migrated = expand(&target.shown, &tx, catalogues, kinds).await?;
     tx.commit().await.map_err(bad)?;
-    client.execute("SELECT karwan.new_life(false)", &[]).await.map_err(bad)?;
-    client.execute("SELECT pg_advisory_unlock(hashtext('karwan.migrate'), 0)", &[]).await.map_err(bad)?;
+    client.execute("SELECT karwan.life()", &[]).await.map_err(bad)?;
+    // The lock is held to the end: two backfills would overwrite each other's place.
     migrated.backfilled = backfill::run(&target.shown, &mut client, kinds, progress).await?;
+    client.execute("SELECT pg_advisory_unlock(hashtext('karwan.migrate'), 0)", &[]).await.map_err(bad)?;
     Ok(migrated)
 }
 
@@ -70,9 +71,12 @@ async fn make_roles(store: &str, client: &Client) -> Result<(), Error> {
         let sql = format!(
             "DO $$ BEGIN
                 FOR attempt IN 1..20 LOOP
-                    EXIT WHEN pg_has_role(current_user, '{role}', 'MEMBER');
+                    -- From version 16 on, who made a role is its member without being able to become it.
+                    EXIT WHEN pg_has_role(current_user, '{role}',
+                        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END);
                     BEGIN
-                        EXECUTE format('GRANT {role} TO %I', current_user);
+                        EXECUTE format('GRANT {role} TO %I' || CASE WHEN current_setting('server_version_num')::integer >= 160000
+                            THEN ' WITH SET TRUE, INHERIT TRUE' ELSE '' END, current_user);
                     EXCEPTION WHEN internal_error THEN PERFORM pg_sleep(0.05);
                     END;
                 END LOOP;
@@ -85,7 +89,7 @@ async fn make_roles(store: &str, client: &Client) -> Result<(), Error> {
 
 fn cannot_make(store: &str, cause: tokio_postgres::Error) -> Error {
     let remedy = "as a login with CREATEROLE, or after a superuser has run: CREATE ROLE karwan_owner; CREATE ROLE karwan_app; \
-                  CREATE ROLE karwan_relay; CREATE ROLE karwan_maintenance; GRANT karwan_owner, karwan_maintenance TO this login";
+                  CREATE ROLE karwan_relay; CREATE ROLE karwan_append; CREATE ROLE karwan_maintenance; GRANT karwan_owner, karwan_maintenance TO this login";
     Error::Permission { store: store.to_owned(), remedy: remedy.to_owned(), cause: cause.into() }
 }
 
@@ -125,7 +129,7 @@ async fn expand(
     for name in stored_kinds(tx).await.map_err(bad)? {
         tx.batch_execute(&kinds::granted(&name)).await.map_err(bad)?;
     }
-    steps.extend(load_catalogues(tx, catalogues, kinds).await.map_err(bad)?);
+    steps.extend(load_catalogues(tx, catalogues).await.map_err(bad)?);
     tx.batch_execute("SELECT karwan.make_partitions()").await.map_err(bad)?;
     let sql = "INSERT INTO karwan.meta (schema, admits_from) VALUES ($1, $2)
                ON CONFLICT (only_row) DO UPDATE SET schema = excluded.schema, admits_from = excluded.admits_from";
@@ -218,7 +222,6 @@ async fn stored_kinds(tx: &Transaction<'_>) -> Result<Vec<String>, tokio_postgre
 async fn load_catalogues(
     tx: &Transaction<'_>,
     catalogues: &[&Catalogue],
-    kinds: &Kinds,
 ) -> Result<Vec<String>, tokio_postgres::Error> {
     let mut subjects = Vec::new();
     for catalogue in catalogues {
@@ -236,7 +239,6 @@ async fn load_catalogues(
             subjects.push(json!({
                 "name": row.subject, "aliases": row.aliases, "producers": row.producers, "tenancy": row.tenancy,
                 "retention": row.retention, "ai": row.ai_provenance, "local_only": row.local_only,
-                "carrier": kinds.carrier(&row.subject).map(|kind| kind.name),
                 "tenant_forms": template::tenant_forms(catalogue), "templates": templates,
             }));
         }
@@ -245,6 +247,7 @@ async fn load_catalogues(
     let row = tx.query_one(include_str!("schema/load_subjects.sql"), &[&subjects]).await?;
     let added: i64 = row.get(0);
     tx.execute(include_str!("schema/load_templates.sql"), &[&subjects]).await?;
+    tx.execute(include_str!("schema/load_carriers.sql"), &[]).await?;
     Ok(if added > 0 { vec![format!("{added} subjects")] } else { Vec::new() })
 }
 

@@ -21,16 +21,18 @@ mod template;
 
 use std::collections::HashMap;
 use std::sync::RwLock;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use deadpool_postgres::{Client, Pool};
 use tokio::sync::Mutex;
 
+use crate::address::Address;
 use crate::error::Error;
-use crate::horizon::Horizon;
 use crate::kind::Kinds;
 use crate::migrate::admit;
 use crate::store::Options;
 use connect::{Hat, Target, pool_error};
+use log::Watch;
 
 pub(crate) use backup::{backup, restore, resume};
 pub(crate) use connect::connect;
@@ -45,13 +47,14 @@ const RELAY_CONNECTIONS_MAX: usize = 4;
 pub(crate) struct Postgres {
     app: Pool,
     relay: Pool,
-    target: Target,
     /// For messages: the URL without its password.
     shown: String,
-    subjects: HashMap<String, i32>,
+    subjects: RwLock<HashMap<String, i32>>,
     names: RwLock<HashMap<i32, String>>,
-    incarnation: i64,
-    horizon: Mutex<Horizon>,
+    incarnation: AtomicI64,
+    horizon: Mutex<Option<Watch>>,
+    /// As whom the log is dropped and intents are pruned.
+    maintenance: Target,
 }
 
 impl Postgres {
@@ -69,7 +72,11 @@ impl Postgres {
         if !findings.is_empty() {
             return Err(Error::Unsafe { store: shown, findings });
         }
-        Self::loaded(app, relay, target, "SELECT karwan.new_life(false), karwan.make_partitions()").await
+        let maintenance = match &options.maintenance {
+            Some(Address::Postgres(url)) => Target::parse(url)?,
+            Some(Address::Sqlite(_)) | None => Target::parse(url)?,
+        };
+        Self::loaded([app, relay], target, maintenance, "SELECT karwan.life(), karwan.keep_ahead()").await
     }
 
     /// Connects for looking only: as the relay, without asking whether the login is bound by every policy.
@@ -80,10 +87,11 @@ impl Postgres {
         check_primary(&target.shown, &client).await?;
         check_schema(&target.shown, &client, &Kinds::new(&[])?).await?;
         let relay = target.pool(Hat::Relay, RELAY_CONNECTIONS_MAX)?;
-        Self::loaded(relay.clone(), relay, target, "SELECT max(number) FROM karwan.incarnation").await
+        let maintenance = Target::parse(url)?;
+        Self::loaded([relay.clone(), relay], target, maintenance, "SELECT max(number) FROM karwan.incarnation").await
     }
 
-    async fn loaded(app: Pool, relay: Pool, target: Target, life: &str) -> Result<Self, Error> {
+    async fn loaded([app, relay]: [Pool; 2], target: Target, maintenance: Target, life: &str) -> Result<Self, Error> {
         let shown = target.shown.clone();
         let client = relay.get().await.map_err(|cause| pool_error(&shown, cause))?;
         let bad = |cause| error::error(&shown, cause);
@@ -94,17 +102,17 @@ impl Postgres {
         Ok(Self {
             app,
             relay,
-            target,
             names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
-            subjects,
-            incarnation: incarnation.unwrap_or_default(),
-            horizon: Mutex::new(Horizon::default()),
+            subjects: RwLock::new(subjects),
+            incarnation: AtomicI64::new(incarnation.unwrap_or_default()),
+            horizon: Mutex::new(None),
+            maintenance,
             shown,
         })
     }
 
     pub fn incarnation(&self) -> i64 {
-        self.incarnation
+        self.incarnation.load(Ordering::Relaxed)
     }
 
     async fn app(&self) -> Result<Client, Error> {
@@ -120,7 +128,8 @@ impl Postgres {
     }
 
     fn subject(&self, name: &str) -> Result<i32, Error> {
-        self.subjects.get(name).copied().ok_or_else(|| Error::SubjectUnknown { subject: name.to_owned() })
+        let subjects = self.subjects.read().expect("nothing panics while holding it");
+        subjects.get(name).copied().ok_or_else(|| Error::SubjectUnknown { subject: name.to_owned() })
     }
 
     /// Learns subjects that another program brought in after this one started: a filter by subject must not miss them.
@@ -134,6 +143,8 @@ impl Postgres {
         let rows = client.query(sql, &[&new]).await.map_err(|cause| self.error(cause))?;
         let mut names = self.names.write().expect("nothing panics while holding it");
         names.extend(rows.iter().map(|row| (row.get::<_, i32>(0), row.get::<_, String>(1))));
+        let mut subjects = self.subjects.write().expect("nothing panics while holding it");
+        subjects.extend(rows.iter().map(|row| (row.get::<_, String>(1), row.get::<_, i32>(0))));
         Ok(())
     }
 

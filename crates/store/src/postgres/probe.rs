@@ -21,7 +21,8 @@ pub(super) async fn probe(store: &str, client: &tokio_postgres::Client, app: &Po
 /// The login is no superuser, cannot bypass row-level security, and is no member of the owner.
 pub(super) async fn roles(client: &tokio_postgres::Client) -> Result<Vec<String>, tokio_postgres::Error> {
     let sql = "SELECT session_user::text, rolsuper, rolbypassrls, pg_has_role(session_user, 'karwan_owner', 'MEMBER'),
-                      pg_has_role(session_user, 'karwan_app', 'MEMBER'), pg_has_role(session_user, 'karwan_relay', 'MEMBER')
+                      pg_has_role(session_user, 'karwan_app', 'MEMBER'), pg_has_role(session_user, 'karwan_relay', 'MEMBER'),
+                      pg_has_role(session_user, 'karwan_maintenance', 'MEMBER')
                FROM pg_roles WHERE rolname = session_user";
     let row = client.query_one(sql, &[]).await?;
     let login: String = row.get(0);
@@ -37,6 +38,12 @@ pub(super) async fn roles(client: &tokio_postgres::Client) -> Result<Vec<String>
         if row.get(3) {
             findings.push(format!(
                 "login {login} is a member of karwan_owner: REVOKE karwan_owner FROM {login}, or {remedy}"
+            ));
+        }
+        if row.get(6) {
+            findings.push(format!(
+                "login {login} is a member of karwan_maintenance, which sees every tenant: REVOKE karwan_maintenance FROM {login}, \
+                 and name another login for maintenance"
             ));
         }
         for (role, member) in [("karwan_app", row.get::<_, bool>(4)), ("karwan_relay", row.get::<_, bool>(5))] {

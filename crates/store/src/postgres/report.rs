@@ -22,7 +22,7 @@ impl Postgres {
         self.learn(&client, subjects.iter().map(|row| row.get(0))).await?;
         let holders = self.told_holders(&mut client).await.map_err(bad)?;
         Ok(Stats {
-            end: Position { incarnation: self.incarnation, seq: highest },
+            end: Position { incarnation: self.incarnation(), seq: highest },
             safe,
             floor,
             subjects: subjects.iter().map(|row| (self.subject_name(row.get(0)), row.get(1))).collect(),

@@ -2,12 +2,12 @@
 -- documents, nothing more; there are no default privileges, and stretches of the log carry no grants.
 
 REVOKE ALL ON SCHEMA karwan FROM PUBLIC;
-GRANT USAGE ON SCHEMA karwan TO karwan_app, karwan_relay, karwan_maintenance;
+GRANT USAGE ON SCHEMA karwan TO karwan_app, karwan_relay, karwan_append, karwan_maintenance;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA karwan FROM PUBLIC;
 
 GRANT SELECT ON karwan.meta, karwan.incarnation, karwan.subject, karwan.kind, karwan.field, karwan.signature, karwan.partition
     TO karwan_app, karwan_relay, karwan_maintenance;
-GRANT EXECUTE ON FUNCTION karwan.highest(), karwan.make_partitions(bigint, integer), karwan.new_life(boolean)
+GRANT EXECUTE ON FUNCTION karwan.highest(), karwan.keep_ahead(), karwan.life()
     TO karwan_app, karwan_relay, karwan_maintenance;
 
 GRANT SELECT ON karwan.log, karwan.inbox, karwan.deadline, karwan.effect, karwan.node, karwan.lane, karwan.parked, karwan.dead
@@ -15,9 +15,10 @@ GRANT SELECT ON karwan.log, karwan.inbox, karwan.deadline, karwan.effect, karwan
 GRANT INSERT, UPDATE, DELETE
     ON karwan.inbox, karwan.deadline, karwan.effect, karwan.node, karwan.lane, karwan.parked, karwan.dead TO karwan_relay;
 GRANT UPDATE ON karwan.field TO karwan_maintenance;
-GRANT SELECT, DELETE ON karwan.intent, karwan.unit, karwan.inbox TO karwan_maintenance;
-GRANT EXECUTE ON FUNCTION karwan.drop_stretch(bigint), karwan.resume() TO karwan_maintenance;
-GRANT EXECUTE ON FUNCTION karwan.append(uuid, text, text, text, text, uuid, uuid, text, text, text) TO karwan_app;
+GRANT SELECT, DELETE ON karwan.intent, karwan.unit TO karwan_maintenance;
+GRANT EXECUTE ON FUNCTION karwan.drop_stretch(bigint), karwan.resume(), karwan.new_life(boolean),
+    karwan.make_partitions(bigint, integer) TO karwan_maintenance;
+GRANT EXECUTE ON FUNCTION karwan.append(uuid, text, text, text, text, uuid, uuid, text, text, text) TO karwan_append;
 GRANT EXECUTE ON FUNCTION karwan.flush(
     uuid[], text, integer, bigint, uuid[], uuid[], bigint[], boolean[], bigint[], uuid[], uuid[], text[], uuid[], text[],
     bigint[], boolean[], smallint[], integer[], text[], integer, text[], uuid[], text[], text[], timestamptz[], text[],

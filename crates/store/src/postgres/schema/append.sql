@@ -37,6 +37,15 @@ EXCEPTION WHEN others THEN
     RETURN NULL;
 END $$;
 
+-- The same as json, which keeps every byte.
+CREATE OR REPLACE FUNCTION karwan.as_json(value text) RETURNS json
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN value::json;
+EXCEPTION WHEN others THEN
+    RETURN NULL;
+END $$;
+
 CREATE OR REPLACE FUNCTION karwan.refuse(code text, message text, hint text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '%', message USING ERRCODE = 'KW009', DETAIL = code, HINT = hint;
@@ -66,6 +75,9 @@ BEGIN
     END IF;
     IF tenant <> coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid, tenant) THEN
         PERFORM karwan.refuse('envelope-tenant-mismatch', 'app.tenant_id names another tenant', 'append in the tenant that is set');
+    END IF;
+    IF provenance IS NOT NULL AND (octet_length(provenance) > 4000 OR json_typeof(karwan.as_json(provenance)) IS DISTINCT FROM 'object') THEN
+        PERFORM karwan.refuse('envelope-ai-provenance', 'ai_provenance is no JSON object of at most 4000 bytes', 'see docs/guides/append.md');
     END IF;
     IF octet_length(key) NOT BETWEEN 1 AND 200 OR key IS NULL THEN
         PERFORM karwan.refuse('envelope-ordering-key', 'a key has 1 to 200 bytes', 'give the aggregate''s id');
@@ -132,6 +144,12 @@ BEGIN
         PERFORM karwan.refuse('envelope-subject-unknown', format('%s is not in the catalogue', a_subject),
                               'karwan catalog list; karwan migrate brings a new catalogue in');
     END IF;
+    IF a_tenant IS NULL THEN
+        PERFORM karwan.refuse('envelope-tenancy', 'an event needs a tenant', 'the nil UUID stands for the platform');
+    END IF;
+    IF octet_length($9) NOT BETWEEN 1 AND 200 THEN
+        PERFORM karwan.refuse('envelope-field-invalid', 'an actor''s id has 1 to 200 bytes', 'give a short one, or none');
+    END IF;
     PERFORM set_config('app.tenants', ARRAY[a_tenant]::text, true);
     PERFORM karwan.judge_append(s, a_service, a_tenant, a_key, a_idem, a_payload, a_ai);
     SELECT t.pieces INTO pieces FROM karwan.template t
@@ -178,6 +196,9 @@ BEGIN
             WHEN 'payload' THEN a_payload
         END END;
     END LOOP;
+    IF octet_length(built) > 1048576 THEN
+        PERFORM karwan.refuse('store-too-large', 'an envelope has at most 1048576 bytes', 'store large things elsewhere and name them');
+    END IF;
     IF built IS NULL THEN
         PERFORM karwan.refuse('store-refused', format('%s cannot be written from SQL', s.name), 'migrate with the newest program');
     END IF;

@@ -106,7 +106,7 @@ CREATE OR REPLACE FUNCTION karwan.check_lane(p_consumer text, p_lane integer, p_
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtext('karwan.lane.' || p_consumer), p_lane);
-    PERFORM FROM karwan.lane WHERE consumer = p_consumer AND lane = p_lane AND epoch = p_epoch;
+    PERFORM FROM karwan.lane WHERE consumer = p_consumer AND lane = p_lane AND epoch = p_epoch AND holder IS NOT NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'lane lost' USING ERRCODE = 'KW008', DETAIL = p_consumer || ' ' || p_lane;
     END IF;
@@ -197,6 +197,9 @@ BEGIN
                                        p_doc_shape, p_doc_body, p_doc_width, p_doc_fields);
     END IF;
     IF cardinality(p_due_id) > 0 THEN
+        -- Locked in their order first, so that a cancel and a set of two units do not cross.
+        PERFORM FROM unnest(p_due_tenant, p_due_kind, p_due_id) AS n(tenant, kind, id), LATERAL (
+            SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
         DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
         WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
         INSERT INTO karwan.deadline (tenant_id, kind, id, due, body)
@@ -228,6 +231,10 @@ BEGIN
 END $$;
 
 -- Every hundred thousand numbers somebody looks whether enough stretches are ahead.
+CREATE OR REPLACE FUNCTION karwan.keep_ahead() RETURNS integer
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT karwan.make_partitions()
+$$;
 CREATE OR REPLACE FUNCTION karwan.keep_ahead(last bigint, drawn bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF last / 100000 <> (last - drawn) / 100000 THEN
@@ -256,7 +263,13 @@ CREATE OR REPLACE FUNCTION karwan.unit_committed(p_tenant uuid, p_unit uuid) RET
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM set_config('app.tenants', ARRAY[p_tenant]::text, true);
-    RETURN EXISTS (SELECT FROM karwan.unit WHERE tenant_id = p_tenant AND id = p_unit);
+    -- The insert waits for a flush of this unit that is still under way, and leaves nothing behind.
+    INSERT INTO karwan.unit (tenant_id, id) VALUES (p_tenant, p_unit) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        DELETE FROM karwan.unit WHERE tenant_id = p_tenant AND id = p_unit;
+        RETURN false;
+    END IF;
+    RETURN true;
 END $$;
 
 -- Writes a document that the start-up probe looks for, and answers its tenant. The caller rolls back.

@@ -8,7 +8,9 @@ SELECT CASE WHEN l.pid IS NULL THEN 'prepared transaction ' || coalesce(p.gid, l
             THEN greatest(0, (extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000)::bigint) END
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction
+-- It keeps the virtual id of its session until the server restarts, so the way to its name is its transaction's own lock.
+LEFT JOIN pg_locks t ON l.pid IS NULL AND t.virtualtransaction = l.virtualtransaction AND t.locktype = 'transactionid' AND t.pid IS NULL
+LEFT JOIN pg_prepared_xacts p ON p.transaction = t.transactionid
 WHERE l.locktype = 'relation' AND l.relation = 'karwan.log'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted
   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 ORDER BY 3 DESC NULLS LAST

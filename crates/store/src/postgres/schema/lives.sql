@@ -8,20 +8,33 @@ DECLARE
     server text;
     line   bigint;
     life   karwan.incarnation;
+    coming   bigint;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('karwan.new_life'), 0);
-    SELECT system_identifier::text INTO server FROM pg_control_system();
-    SELECT timeline_id INTO line FROM pg_control_checkpoint();
+    -- A copy in another database of the same server is another store.
+    SELECT s.system_identifier || ':' || d.oid INTO server
+    FROM pg_control_system() s, pg_database d WHERE d.datname = current_database();
+    -- Of what is being written: the control file tells a promotion only after the next checkpoint.
+    line := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint;
     SELECT * INTO life FROM karwan.incarnation ORDER BY number DESC LIMIT 1;
     IF life.number IS NOT NULL AND NOT restored AND life.system_identifier = server AND life.timeline = line THEN
         RETURN life.number;
     END IF;
+    -- Two restores of one copy are two lives, so later ones are numbered by the clock.
+    coming := CASE WHEN life.number IS NULL THEN 1
+                 ELSE greatest(life.number + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) END;
     INSERT INTO karwan.incarnation (number, system_identifier, timeline, suspended)
-    VALUES (coalesce(life.number, 0) + 1, server, line, life.number IS NOT NULL);
+    VALUES (coming, server, line, life.number IS NOT NULL);
     -- Whoever held a lane in the life before holds nothing here.
     UPDATE karwan.lane SET holder = NULL, until = NULL, epoch = epoch + 1 WHERE life.number IS NOT NULL;
-    RETURN coalesce(life.number, 0) + 1;
+    RETURN coming;
 END $$;
+
+-- The present life, as anybody may ask for it.
+CREATE OR REPLACE FUNCTION karwan.life()
+RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT karwan.new_life(false)
+$$;
 
 -- Lets effects and relay run again.
 CREATE OR REPLACE FUNCTION karwan.resume()

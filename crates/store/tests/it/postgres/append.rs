@@ -96,6 +96,13 @@ async fn what_the_catalogue_does_not_allow_is_refused() {
         let refused = fixture.database.psql_as(&fixture.login, &sql).unwrap_err();
         assert!(refused.contains(expected), "{sql}\n{refused}");
     }
+    // What stands beside the payload cannot break out of its place either.
+    let forged = format!(
+        "SELECT karwan.append('{ONE}', '{SCANNED}', 'p', 'i', '{good}', ai_provenance => '{{}}, \"tenantId\": \"x\"')"
+    );
+    assert!(fixture.database.psql_as(&fixture.login, &forged).unwrap_err().contains("no JSON object"));
+    let long = format!("SELECT karwan.append('{ONE}', '{SCANNED}', 'p', 'i', '{good}', actor_id => repeat('x', 201))");
+    assert!(fixture.database.psql_as(&fixture.login, &long).unwrap_err().contains("1 to 200 bytes"));
     // A login that speaks for another service, or for none.
     fixture.database.psql("UPDATE karwan.login SET service = 'sales-service'").unwrap();
     let sql = call(ONE, SCANNED, "p", "i", good);

@@ -87,14 +87,13 @@ async fn a_store_restored_into_another_cluster_is_another_life_and_reads_on() {
     let other: &'static Server = Box::leak(Box::new(other));
     let database = other.database();
     let login = &fixture.login;
-    let roles =
-        "CREATE ROLE karwan_owner; CREATE ROLE karwan_app; CREATE ROLE karwan_relay; CREATE ROLE karwan_maintenance";
+    let roles = "CREATE ROLE karwan_owner; CREATE ROLE karwan_app; CREATE ROLE karwan_relay; CREATE ROLE karwan_append; CREATE ROLE karwan_maintenance";
     database.psql(&format!("{roles}; CREATE ROLE {login} LOGIN; GRANT karwan_app, karwan_relay TO {login}")).unwrap();
     other.restore(database.name(), &dump).unwrap();
     let store = Store::open(&database.url_as(login).parse().unwrap(), options()).await.unwrap();
     let reset = store.relay().page(before, &Filter::default(), 10).await.unwrap_err();
     assert!(matches!(reset, Error::Reset { .. }), "{reset:?}");
-    let suspended = "SELECT number, suspended FROM karwan.incarnation ORDER BY number DESC LIMIT 1";
+    let suspended = "SELECT count(*), (array_agg(suspended ORDER BY number DESC))[1] FROM karwan.incarnation";
     assert_eq!(database.psql(suspended).unwrap(), "2|t");
     assert!(emit(&store, "new", 1).await.unwrap() > before.seq);
     let read = keys(&store).await;

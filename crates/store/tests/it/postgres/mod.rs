@@ -37,6 +37,7 @@ pub fn bare(server: &'static Server) -> (Database<'static>, String) {
 pub async fn grant(owner: &Address, program: &Address) -> Result<(), Error> {
     let Address::Postgres(url) = program else { return Ok(()) };
     let login = url.split("//").nth(1).and_then(|rest| rest.split('@').next()).unwrap();
+    migrate::grant(owner, login, None).await?;
     migrate::grant(owner, login, Some("delivery-service")).await
 }
 
@@ -47,7 +48,8 @@ impl Fixture {
         let program: Address = database.url_as(&login).parse().unwrap();
         migrate(&owner, &[&shop::catalogue()], &shop::kinds(), &|_, _, _| {}).await.unwrap();
         grant(&owner, &program).await.unwrap();
-        let store = Store::open(&program, options()).await.unwrap();
+        let maintenance = Some(owner.clone());
+        let store = Store::open(&program, Options { maintenance, ..options() }).await.unwrap();
         Self { database, login, store }
     }
 }

@@ -32,6 +32,9 @@ async fn hand_written_sql_sees_one_tenant_or_none() {
         fixture.database.psql_as(&fixture.login, &sql)
     };
     assert_eq!(app("SELECT count(*) FROM karwan.doc_order").unwrap(), "0");
+    // Nor without a hat.
+    let bare = fixture.database.psql_as(&fixture.login, "SELECT count(*) FROM karwan.doc_order");
+    assert!(bare.as_ref().is_ok_and(|seen| seen == "0") || bare.is_err_and(|it| it.contains("permission denied")));
     let one = format!(
         "BEGIN; SELECT set_config('app.tenant_id', '{ONE}', true); SELECT count(*), max(f_items) FROM karwan.doc_order; COMMIT"
     );
@@ -130,7 +133,7 @@ async fn an_owner_that_is_no_superuser_suffices() {
     );
     database.psql(&sql).unwrap();
     // On a server where the roles were made by somebody else, they must be granted.
-    for role in ["karwan_owner", "karwan_app", "karwan_relay", "karwan_maintenance"] {
+    for role in ["karwan_owner", "karwan_app", "karwan_relay", "karwan_append", "karwan_maintenance"] {
         let made = format!(
             "DO $$ BEGIN CREATE ROLE {role}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
         );
