@@ -165,8 +165,11 @@ pub fn string_at(text: &str, quote: usize) -> Option<&str> {
     text.get(start..start + length)
 }
 
+/// The macros that make tests of the functions that they list, one for each store.
+const SUITES: &[&str] = &["on_both", "on_every_store"];
+
 /// The names of the functions that are tests: those with an attribute `#[test]` or `#[….::test(…)]`, also inside
-/// macros such as `proptest!`.
+/// macros such as `proptest!`, and those that a suite lists.
 pub fn test_functions(text: &str) -> Vec<String> {
     let code = code_only(text);
     let tokens = tokens(&code);
@@ -177,6 +180,10 @@ pub fn test_functions(text: &str) -> Vec<String> {
             "{" | "}" | ";" => is_test = false,
             "test" => is_test |= ends_attribute_path(&tokens, index),
             "fn" if is_test => tests.extend(tokens.get(index + 1).map(|name| name.text.to_owned())),
+            name if SUITES.contains(&name) && tokens.get(index + 1).is_some_and(|next| next.text == "!") => {
+                let listed = tokens[index + 3..].iter().take_while(|token| token.text != "}");
+                tests.extend(listed.filter(|token| token.text != ",").map(|token| token.text.to_owned()));
+            }
             _ => {}
         }
     }

@@ -39,6 +39,12 @@ fn text_that_ends_within_a_literal_is_read_to_its_end() {
 }
 
 #[test]
+fn a_suite_makes_tests_of_the_functions_that_it_lists() {
+    let text = "on_both! {\n    one_claim,\n    another,\n}\nasync fn one_claim() {}\nfn helper() {}";
+    assert_eq!(test_functions(text), ["one_claim", "another"]);
+}
+
+#[test]
 fn tests_are_functions_with_the_attribute() {
     let text = r#"
         #[test]
