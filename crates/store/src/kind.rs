@@ -13,6 +13,8 @@ pub const ID_BYTES_MAX: usize = 200;
 pub const NAME_BYTES_MAX: usize = 28;
 /// The most declared fields of one kind.
 pub const FIELDS_MAX: usize = 16;
+/// The longest text of a declared field; it stands in an index.
+pub const FIELD_BYTES_MAX: usize = 500;
 /// The largest document body.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 

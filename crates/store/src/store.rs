@@ -265,6 +265,7 @@ impl OpenUnit {
         let set = Arc::new(set);
         match self.store.shared.backend.flush(&set).await {
             Ok(flushed) => Ok(self.store.done((), flushed.seq, None)),
+            Err(Refusal::Conflict { what }) => Err(Error::Conflict { what, attempts: 1 }),
             Err(refusal) => match self.store.settle(refusal, &set, u32::MAX).await? {
                 Settled::Repeated(repeated, seq) => Ok(self.store.done((), seq, Some(repeated))),
                 Settled::Committed(seq) => Ok(self.store.done((), seq, None)),

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::facts::{Facts, Origin};
 use crate::held::Documents;
-use crate::kind::{BODY_BYTES_MAX, Document, FieldValue, Guard, ID_BYTES_MAX};
+use crate::kind::{BODY_BYTES_MAX, Document, FIELD_BYTES_MAX, FieldValue, Guard, ID_BYTES_MAX};
 use crate::query::{Page, Query};
 use crate::store::Shared;
 use crate::stored::tenant_bits;
@@ -166,6 +166,9 @@ impl TenantTx {
     }
 
     fn push_deadline(&self, kind: &str, id: &str, due: Option<i64>, body: String) {
+        if let Some(error) = oversize(kind, "").or_else(|| oversize(id, &body)) {
+            return self.refuse(error);
+        }
         let deadline = DeadlineWrite { tenant: self.tenant(), kind: kind.to_owned(), id: id.to_owned(), due, body };
         let mut unit = self.unit();
         unit.deadlines.retain(|other| (&other.kind, &other.id) != (&deadline.kind, &deadline.id));
@@ -179,6 +182,9 @@ impl TenantTx {
             Ok(body) => body,
             Err(cause) => return self.refuse(Error::Body { kind: "effect", id: key.to_owned(), cause: cause.into() }),
         };
+        if let Some(error) = oversize(kind, "").or_else(|| oversize(key, &body)) {
+            return self.refuse(error);
+        }
         let mut unit = self.unit();
         let ordinal = unit.effects.len();
         let id = self.origin.effect(kind, ordinal);
@@ -221,13 +227,17 @@ impl TenantTx {
 }
 
 fn oversize(id: &str, body: &str) -> Option<Error> {
-    let bounds =
-        [("bytes of a document's id", id.len(), ID_BYTES_MAX), ("bytes of a document", body.len(), BODY_BYTES_MAX)];
+    let bounds = [("bytes of an id", id.len(), ID_BYTES_MAX), ("bytes of a body", body.len(), BODY_BYTES_MAX)];
     let (what, actual, max) = bounds.into_iter().find(|(_, actual, max)| actual > max)?;
     Some(Error::TooLarge { what, actual, max })
 }
 
 fn mistyped<D: Document>(id: &str, fields: &[FieldValue]) -> Option<Error> {
+    // A longer text would not fit into an index.
+    let texts = fields.iter().map(|value| if let FieldValue::Text(text) = value { text.len() } else { 0 });
+    if let Some(actual) = texts.max().filter(|bytes| *bytes > FIELD_BYTES_MAX) {
+        return Some(Error::TooLarge { what: "bytes of a declared field", actual, max: FIELD_BYTES_MAX });
+    }
     let declared = D::KIND.fields;
     let fits = fields.len() == declared.len()
         && fields.iter().zip(declared).all(|(value, field)| value.of().is_none_or(|of| of == field.of));

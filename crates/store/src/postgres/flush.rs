@@ -236,8 +236,12 @@ impl<'a> Arrays<'a> {
     }
 }
 
+/// The last instant of the year 9999; the driver counts in microseconds and would overflow far beyond.
+const LAST_MS: i64 = 253_402_300_799_999;
+
 /// Milliseconds after 1970 as the driver wants them.
 pub(super) fn instant(ms: i64) -> SystemTime {
+    let ms = ms.clamp(-LAST_MS, LAST_MS);
     let distance = Duration::from_millis(ms.unsigned_abs());
     if ms < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
 }

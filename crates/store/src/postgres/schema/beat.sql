@@ -7,6 +7,8 @@ WITH alive AS (
 ), prolonged AS (
     UPDATE karwan.lane SET until = clock_timestamp() + $2::bigint * interval '1 millisecond'
     WHERE holder = $1 AND until >= clock_timestamp()
+), gone AS (
+    DELETE FROM karwan.node WHERE until < clock_timestamp() - interval '1 day'
 )
 SELECT name FROM karwan.node WHERE until >= clock_timestamp() AND name <> $1
 UNION SELECT name FROM alive
