@@ -36,6 +36,9 @@ impl Hat {
 /// A writer that stops in mid-transaction may hold readers back for so long.
 const IDLE_IN_TRANSACTION_MS: u32 = 5000;
 
+/// Whoever waits longer for a free connection is told so.
+const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// A URL taken apart: what the driver understands, and the certificate that it does not.
 pub(super) struct Target {
     pub config: tokio_postgres::Config,
@@ -101,6 +104,8 @@ impl Target {
         });
         Pool::builder(manager)
             .max_size(most)
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .wait_timeout(Some(WAIT_MAX))
             .post_create(dress)
             .build()
             .map_err(|cause| unreachable(&self.shown, DatabaseError::Words(cause.to_string())))

@@ -42,6 +42,8 @@ pub(crate) use migrate::migrate;
 
 /// The most connections with which one process reads the log.
 const RELAY_CONNECTIONS_MAX: usize = 4;
+/// One more, which the horizon keeps to itself.
+const WATCH_CONNECTIONS: usize = 1;
 
 /// A database.
 pub(crate) struct Postgres {
@@ -67,7 +69,7 @@ impl Postgres {
         check_primary(&shown, &client).await?;
         check_schema(&shown, &client, kinds).await?;
         let app = target.pool(Hat::App, options.connections_max)?;
-        let relay = target.pool(Hat::Relay, options.connections_max.min(RELAY_CONNECTIONS_MAX))?;
+        let relay = target.pool(Hat::Relay, options.connections_max.min(RELAY_CONNECTIONS_MAX) + WATCH_CONNECTIONS)?;
         let findings = probe::probe(&shown, &client, &app).await?;
         if !findings.is_empty() {
             return Err(Error::Unsafe { store: shown, findings });
@@ -86,7 +88,7 @@ impl Postgres {
         migrate::check_server(&target.shown, &client).await?;
         check_primary(&target.shown, &client).await?;
         check_schema(&target.shown, &client, &Kinds::new(&[])?).await?;
-        let relay = target.pool(Hat::Relay, RELAY_CONNECTIONS_MAX)?;
+        let relay = target.pool(Hat::Relay, RELAY_CONNECTIONS_MAX + WATCH_CONNECTIONS)?;
         let maintenance = Target::parse(url)?;
         Self::loaded([relay.clone(), relay], target, maintenance, "SELECT max(number) FROM karwan.incarnation").await
     }
