@@ -21,7 +21,7 @@ fn appending_is_measured_against_its_bases_and_the_scratch_database_goes() {
         match line["skipped"].as_str() {
             Some(reason) => assert!(reason.contains("pgbench") && base.is_none(), "{line}"),
             None => {
-                let wanted = rate.unwrap() / base.expect("a base");
+                let wanted = rate.expect("a rate") / base.expect("a base");
                 assert!((ratio.expect("a ratio") - wanted).abs() < 1e-9, "one pair: {line}");
             }
         }

@@ -1,7 +1,5 @@
 //! Broken servers, long transactions, other clusters, other versions.
 
-use std::time::Duration;
-
 use karwan_store::log::Filter;
 use karwan_store::{Address, Error, Store, migrate};
 use karwan_testkit::postgres::{Options, Server, postgres};
@@ -136,7 +134,7 @@ async fn a_connection_that_drops_in_mid_flush_is_looked_up() {
         format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{}'", fixture.login);
     while !writer.is_finished() {
         fixture.database.psql(&kill).unwrap();
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     let committed = writer.await.unwrap();
     let logged = fixture.database.psql("SELECT count(*), count(DISTINCT event_id) FROM karwan.log").unwrap();

@@ -11,7 +11,7 @@ const HOUR_MS: i64 = 3_600_000;
 fn a_clock_that_jumps_back_an_hour_changes_neither_order_nor_positions() {
     run(sqlite(), async |fixture: Fixture| {
         let before = fixture.place(1, "o-1").await.position;
-        fixture.pass(-HOUR_MS).await;
+        fixture.pass(-HOUR_MS);
         let after = fixture.place(1, "o-2").await.position;
         assert!(after > before);
         let page = fixture.store.relay().page(before, &Filter::default(), 10).await.expect("the log can be read");
@@ -31,9 +31,9 @@ fn a_clock_that_jumps_back_an_hour_does_not_keep_a_dead_processs_lane() {
         let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
         let take = async |node: &str| fixture.store.take_lane(&lane, node, 5_000).await.expect("it can be asked for");
         let first = take("n-1").await.expect("it is free");
-        fixture.pass(-500).await;
+        fixture.pass(-500);
         assert_eq!(take("n-2").await, None, "a clock that is adjusted a little costs nobody a lane");
-        fixture.pass(-HOUR_MS).await;
+        fixture.pass(-HOUR_MS);
         assert!(take("n-2").await.expect("the lease is from the future").epoch > first.epoch);
     });
 }
@@ -43,7 +43,7 @@ fn a_node_that_lives_keeps_its_lanes_when_the_clock_jumps_back() {
     run(sqlite(), async |fixture: Fixture| {
         let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
         fixture.store.take_lane(&lane, "n-1", 5_000).await.expect("it can be asked for").expect("it is free");
-        fixture.pass(-HOUR_MS).await;
+        fixture.pass(-HOUR_MS);
         fixture.store.beat("n-1", 5_000).await.expect("it beats");
         assert_eq!(fixture.store.take_lane(&lane, "n-2", 5_000).await.expect("it can be asked for"), None);
     });

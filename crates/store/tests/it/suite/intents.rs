@@ -116,7 +116,7 @@ async fn pruned_intents_and_units_are_new_again(fixture: Fixture) {
     assert_eq!(fixture.store.prune(before - 1_000).await.expect("it can be pruned"), 0, "nothing is that old");
     let known = change(&fixture, 2, || placed("o-1").into()).await.expect("a repetition is no failure");
     assert!(known.repeated.is_some());
-    fixture.pass(10).await;
+    fixture.pass(10);
     let gone = fixture.store.prune(before + 5).await.expect("it can be pruned");
     assert_eq!(gone, 2, "one intent and one unit id");
     let again = change(&fixture, 2, || placed("o-1").into()).await.expect("the intent is new again");

@@ -84,9 +84,9 @@ async fn a_lane_is_held_by_one_until_its_lease_runs_out(fixture: Fixture) {
     assert_eq!(taken.position, 0);
     assert_eq!(taken.seen, fixture.log().await[1].seq);
     assert_eq!(take(&fixture, "n-2").await, None);
-    fixture.pass(LEASE_MS / 2).await;
+    fixture.pass(LEASE_MS / 2);
     assert_eq!(take(&fixture, "n-2").await, None);
-    fixture.pass(LEASE_MS).await;
+    fixture.pass(LEASE_MS);
     let over = take(&fixture, "n-2").await.expect("the lease has run out");
     assert!(over.epoch > taken.epoch);
     let other = Lane { number: 4, ..lane() };
@@ -96,9 +96,9 @@ async fn a_lane_is_held_by_one_until_its_lease_runs_out(fixture: Fixture) {
 async fn a_beat_prolongs_leases_and_names_the_living(fixture: Fixture) {
     take(&fixture, "n-1").await.expect("it is free");
     assert_eq!(fixture.store.beat("n-2", LEASE_MS).await.expect("it beats"), ["n-2"]);
-    fixture.pass(LEASE_MS * 3 / 5).await;
+    fixture.pass(LEASE_MS * 3 / 5);
     assert_eq!(fixture.store.beat("n-1", LEASE_MS).await.expect("it beats"), ["n-1", "n-2"]);
-    fixture.pass(LEASE_MS * 3 / 5).await;
+    fixture.pass(LEASE_MS * 3 / 5);
     assert_eq!(take(&fixture, "n-2").await, None, "the beat prolonged the lease");
     assert_eq!(fixture.store.beat("n-1", LEASE_MS).await.expect("it beats"), ["n-1"]);
 }
@@ -118,7 +118,7 @@ async fn a_released_lane_can_be_taken_at_once_and_keeps_its_position(fixture: Fi
 async fn a_zombies_flush_is_refused_and_leaves_nothing(fixture: Fixture) {
     let rows = events(&fixture, 1).await;
     let zombie = hold(&fixture, "n-1").await;
-    fixture.pass(LEASE_MS + 100).await;
+    fixture.pass(LEASE_MS + 100);
     let heir = hold(&fixture, "n-2").await;
     assert!(lost(&handle(&fixture, &zombie, &rows[0], false).await));
     assert_eq!(fixture.counter(1, "mail-o-0").await, None);
@@ -129,7 +129,7 @@ async fn a_zombies_flush_is_refused_and_leaves_nothing(fixture: Fixture) {
 async fn a_zombies_park_save_and_bury_are_refused(fixture: Fixture) {
     let rows = events(&fixture, 1).await;
     let zombie = hold(&fixture, "n-1").await;
-    fixture.pass(LEASE_MS + 100).await;
+    fixture.pass(LEASE_MS + 100);
     hold(&fixture, "n-2").await;
     assert!(lost(&fixture.store.park(&zombie, &[parked(&rows[0])]).await));
     assert!(lost(&fixture.store.save_position(&zombie, rows[0].seq, false).await));

@@ -247,7 +247,7 @@ async fn effects_are_recorded_once_a_command(fixture: Fixture) {
     // Also when nobody remembers the command any more: the calls' ids do.
     fixture.place(1, "later").await;
     let now = fixture.log().await[0].at;
-    fixture.pass(10).await;
+    fixture.pass(10);
     fixture.store.prune(now + 5).await.expect("it can be pruned");
     let forgotten = fixture.store.once(id, &first(), charge).await.expect("the unit commits");
     assert_eq!(forgotten.repeated, None);
