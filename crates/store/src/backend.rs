@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::consumer::{Dead, Lane, LaneTaken, Parked};
+use crate::consumer::{Dead, Lane, LaneTaken, Parked, Share};
+use crate::deadline::Deadline;
+use crate::effect::{Effect, EffectRef, Outcome};
 use crate::error::Error;
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
@@ -20,6 +22,15 @@ use crate::{postgres, sqlite};
 pub(crate) enum Backend {
     Sqlite(sqlite::Sqlite),
     Postgres(Box<postgres::Postgres>),
+}
+
+/// Whether a unit's id that was not committed may never be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Void {
+    /// A flush with it that still arrives is refused.
+    Yes,
+    /// It stays usable.
+    No,
 }
 
 /// Why a flush did not commit.
@@ -94,9 +105,34 @@ impl Backend {
         on_both!(self, store => store.flush(set).await)
     }
 
-    /// Whether a unit with this id was committed.
-    pub async fn unit_committed(&self, claim: UnitClaim) -> Result<bool, Error> {
-        on_both!(self, store => store.unit_committed(claim).await)
+    /// Whether a unit with this id was committed; waits for a flush with it that is under way.
+    pub async fn unit_committed(&self, claim: UnitClaim, void: Void) -> Result<bool, Error> {
+        on_both!(self, store => store.unit_committed(claim, void).await)
+    }
+
+    /// Deadlines of a share that are due, earliest first.
+    pub async fn due_deadlines(&self, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Deadline>, Error> {
+        on_both!(self, store => store.due_deadlines(share, now_ms, limit).await)
+    }
+
+    /// The first open effect of every key, where it may be tried; nothing while the store is suspended.
+    pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
+        on_both!(self, store => store.due_effects(kind, share, now_ms, limit).await)
+    }
+
+    /// Records what became of a call.
+    pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
+        on_both!(self, store => store.record_effect(hold, effect, outcome).await)
+    }
+
+    /// Whether effects and relay wait for an operator.
+    pub async fn suspended(&self) -> Result<bool, Error> {
+        on_both!(self, store => store.suspended().await)
+    }
+
+    /// Ends whoever has held the horizon back for longer; answers who was ended.
+    pub async fn end_holders(&self, held_ms: i64) -> Result<Vec<Holder>, Error> {
+        on_both!(self, store => store.end_holders(held_ms).await)
     }
 
     /// The highest number that is visible now, decided or not.

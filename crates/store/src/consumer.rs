@@ -6,9 +6,9 @@
 use karwan_envelope::ids::EventId;
 
 use crate::error::Error;
-use crate::log::Seq;
+use crate::log::{LogRow, Seq};
 use crate::store::Store;
-use crate::write_set::{LaneHold, TenantBits};
+use crate::write_set::{Claim, LaneHold, TenantBits};
 
 /// A fixed share of a consumer's keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,6 +17,25 @@ pub struct Lane {
     pub consumer: String,
     /// Which share.
     pub number: u16,
+}
+
+/// The keys whose slot, modulo `lanes`, is `lane`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Share {
+    /// Which share.
+    pub lane: u16,
+    /// Of how many; at least 1.
+    pub lanes: u16,
+}
+
+impl Share {
+    /// All keys.
+    pub const ALL: Self = Self { lane: 0, lanes: 1 };
+
+    /// Whether a slot lies in it.
+    pub const fn has(self, slot: u16) -> bool {
+        slot % if self.lanes == 0 { 1 } else { self.lanes } == self.lane
+    }
 }
 
 /// A lane that was taken.
@@ -35,6 +54,8 @@ pub struct LaneTaken {
 pub struct Parked {
     /// Its place in the log.
     pub seq: Seq,
+    /// When it entered the log, milliseconds after 1970.
+    pub logged: i64,
     /// Whose.
     pub tenant: TenantBits,
     /// The canonical subject.
@@ -60,6 +81,26 @@ pub struct Dead {
     pub event: Parked,
     /// When, milliseconds after 1970, by the store's clock; filled in by the store.
     pub at: i64,
+}
+
+impl Parked {
+    /// The claim with which it is handled.
+    pub const fn claim(&self) -> Claim {
+        Claim { tenant: self.tenant, event: self.event, seq: self.seq, logged: self.logged, parked: true }
+    }
+}
+
+impl LogRow {
+    /// The claim with which it is handled, live.
+    pub const fn claim(&self) -> Claim {
+        Claim { tenant: self.tenant, event: self.event, seq: self.seq, logged: self.at, parked: false }
+    }
+
+    /// What is parked of it.
+    pub fn parked(self, due: Option<i64>, attempts: u32, error: String) -> Parked {
+        let Self { seq, tenant, subject, key, event, at: logged, envelope, .. } = self;
+        Parked { seq, logged, tenant, subject, key, event, due, attempts, error, envelope }
+    }
 }
 
 impl Store {

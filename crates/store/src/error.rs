@@ -126,6 +126,35 @@ pub enum Error {
         /// The idempotency key.
         intent: String,
     },
+    /// A command that was committed before, and whose decision is refused now.
+    #[error("this command was committed before: its answer is not kept, read what it wrote")]
+    Repeated,
+    /// Something that was there when it was read, and was taken by somebody else.
+    #[error("{what} is not there any more: it was taken, moved or cancelled meanwhile")]
+    Gone {
+        /// What.
+        what: String,
+    },
+    /// A text that no store can hold.
+    #[error("{what} holds a NUL character, which no store can keep: {text:?}")]
+    Nul {
+        /// What it is.
+        what: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A platform's context at a tenant's door.
+    #[error("a unit of the platform itself is opened with `Store::platform`, not as a tenant's")]
+    PlatformDoor,
+    /// An answer that was lost, and cannot be looked up.
+    #[error(
+        "the answer of a commit was lost, and whether it happened cannot be asked now: repeat it under the same id"
+    )]
+    OutcomeUnknown {
+        /// What broke.
+        #[source]
+        cause: Box<Error>,
+    },
     /// An event that a consumer has handled.
     #[error("{consumer} has already handled event {event}")]
     Claimed {
@@ -350,6 +379,11 @@ impl Error {
             Self::Exists { .. } => "store-exists",
             Self::IntentDiffers { .. } => "store-intent-differs",
             Self::IntentMixed { .. } => "store-intent-mixed",
+            Self::Repeated => "store-repeated",
+            Self::Gone { .. } => "store-gone",
+            Self::Nul { .. } => "store-nul",
+            Self::PlatformDoor => "store-platform-door",
+            Self::OutcomeUnknown { .. } => "store-outcome-unknown",
             Self::Claimed { .. } => "store-claimed",
             Self::LaneLost { .. } => "store-lane-lost",
             Self::Reset { .. } => "store-reset",

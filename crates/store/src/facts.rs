@@ -78,12 +78,22 @@ impl UnitId {
 }
 
 /// What a unit's effects derive their ids from: the command, or the consumer and the event that it handles.
-#[derive(Debug, Clone)]
-pub(crate) struct Origin(pub u128);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin(u128);
 
 impl Origin {
+    /// A command, which is named by its unit's id.
+    pub const fn command(id: UnitId) -> Self {
+        Self(id.bits())
+    }
+
+    /// Whatever else led to a unit, named by its parts.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        Self(digest(parts))
+    }
+
     /// The same every time the same origin asks for the same.
-    pub fn effect(&self, kind: &str, ordinal: usize) -> u128 {
+    pub fn effect(self, kind: &str, ordinal: usize) -> u128 {
         digest(&[&self.0.to_be_bytes(), kind.as_bytes(), &(ordinal as u64).to_be_bytes()])
     }
 }

@@ -46,7 +46,7 @@ enum Use {
 }
 
 enum Write {
-    Put { body: String, fields: Vec<FieldValue> },
+    Put { shape: u32, body: String, fields: Vec<FieldValue> },
     Delete,
 }
 
@@ -116,9 +116,18 @@ impl Documents {
         Ok(Page { items, next: next.filter(|_| more) })
     }
 
+    /// Whether the document exists, as far as is known here.
+    pub fn is_there<D: Document>(&self, id: &str) -> bool {
+        let Some(held) = self.0.get(&(D::KIND.name, id.to_owned())) else { return false };
+        match &held.write {
+            Some(write) => matches!(write, Write::Put { .. }),
+            None => held.read.as_ref().is_some_and(|row| row.body.is_some()),
+        }
+    }
+
     /// A put, at the flush.
     pub fn put<D: Document>(&mut self, id: String, body: String, fields: Vec<FieldValue>) {
-        self.entry::<D>(&id).write = Some(Write::Put { body, fields });
+        self.entry::<D>(&id).write = Some(Write::Put { shape: D::WRITES, body, fields });
     }
 
     /// A delete, at the flush; false where the unit never read or wrote the document.
@@ -170,7 +179,7 @@ impl Held {
     fn current<D: Document>(&self, id: &str) -> Result<Option<D>, Error> {
         let bad = |cause: BadBody| Error::Body { kind: D::KIND.name, id: id.to_owned(), cause };
         match &self.write {
-            Some(Write::Put { body, .. }) => read_body(D::KIND.shape, body).map(Some).map_err(bad),
+            Some(Write::Put { shape, body, .. }) => read_body(*shape, body).map(Some).map_err(bad),
             Some(Write::Delete) => Ok(None),
             None => self.read.as_ref().map_or(Ok(None), DocumentRow::body_as),
         }
@@ -178,7 +187,7 @@ impl Held {
 
     fn into_write(self, tenant: TenantBits, id: String, writes: bool) -> Option<DocumentWrite> {
         let action = match (self.write, self.use_of_it) {
-            (Some(Write::Put { body, fields }), _) => Action::Put { shape: self.kind.shape, body, fields },
+            (Some(Write::Put { shape, body, fields }), _) => Action::Put { shape, body, fields },
             (Some(Write::Delete), _) => Action::Delete,
             (None, Use::HoldsKey) => Action::Hold,
             (None, Use::Guards) if writes => {

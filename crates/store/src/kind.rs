@@ -23,7 +23,7 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 pub struct Kind {
     /// Its name: snake_case; a table is named after it.
     pub name: &'static str,
-    /// The shape in which bodies are written now, counted from 1. Older bodies are upcast when they are read.
+    /// The shape of the type, counted from 1. Older bodies are upcast when they are read.
     pub shape: u32,
     /// The aggregate whose facts are ordered by this document: `shop.order` for `shop.order.placed.v1`. Such a fact
     /// needs the document with its key put, or read, in the same unit.
@@ -150,6 +150,10 @@ pub trait Document: Clone + Serialize + DeserializeOwned + Send + Sync + 'static
     /// Its kind.
     const KIND: Kind;
 
+    /// The shape in which bodies are written. A release that brings a new shape writes the one before, so that programs of
+    /// the last release can still read; the next release leaves this out.
+    const WRITES: u32 = Self::KIND.shape;
+
     /// Its id within its tenant and kind.
     fn id(&self) -> String;
 
@@ -159,6 +163,12 @@ pub trait Document: Clone + Serialize + DeserializeOwned + Send + Sync + 'static
     /// Turns a body of an older shape into the present one. A kind whose shape is 1 has nothing to do here.
     fn upcast(shape: u32, body: Value) -> Result<Value, UnknownShape> {
         if shape == Self::KIND.shape { Ok(body) } else { Err(UnknownShape { kind: Self::KIND.name, shape }) }
+    }
+
+    /// Turns a body of the type's shape into the older one that is written. Where both are the same there is nothing to do.
+    fn downcast(body: Value) -> Result<Value, UnknownShape> {
+        let same = Self::WRITES == Self::KIND.shape;
+        if same { Ok(body) } else { Err(UnknownShape { kind: Self::KIND.name, shape: Self::WRITES }) }
     }
 }
 
@@ -177,6 +187,8 @@ pub struct UnknownShape {
 pub struct KindType {
     /// The kind.
     pub kind: Kind,
+    /// The shape in which bodies are written.
+    pub writes: u32,
     /// The values of the declared fields of a stored body.
     pub fields: fn(shape: u32, body: &str) -> Result<Vec<FieldValue>, crate::error::BadBody>,
 }
@@ -184,7 +196,7 @@ pub struct KindType {
 impl KindType {
     /// The kind of this document type.
     pub const fn of<D: Document>() -> Self {
-        Self { kind: D::KIND, fields: |shape, body| Ok(read_body::<D>(shape, body)?.fields()) }
+        Self { kind: D::KIND, writes: D::WRITES, fields: |shape, body| Ok(read_body::<D>(shape, body)?.fields()) }
     }
 }
 
@@ -201,6 +213,14 @@ pub(crate) fn read_body<D: Document>(shape: u32, body: &str) -> Result<D, crate:
     }
     let body = D::upcast(shape, serde_json::from_str(body)?)?;
     Ok(serde_json::from_value(body)?)
+}
+
+/// A body as it is stored.
+pub(crate) fn write_body<D: Document>(document: &D) -> Result<String, crate::error::BadBody> {
+    if D::WRITES == D::KIND.shape {
+        return Ok(serde_json::to_string(document)?);
+    }
+    Ok(D::downcast(serde_json::to_value(document)?)?.to_string())
 }
 
 /// A document that stands for an absence or a count, so that it can be version-checked.
@@ -271,8 +291,8 @@ pub enum BadKind {
         /// The field.
         name: &'static str,
     },
-    /// A shape that is no count from 1.
-    #[error("`{name}` has shape 0: shapes are counted from 1")]
+    /// A shape that is no count from 1, or one that is written and newer than the type's.
+    #[error("`{name}` has shape 0, or writes one that its type does not have yet: shapes are counted from 1")]
     Shape {
         /// The kind.
         name: &'static str,
@@ -289,8 +309,8 @@ impl Kinds {
         let mut all = vec![KindType::of::<Guard>()];
         all.extend_from_slice(kinds);
         all.sort_by_key(|it| it.kind.name);
-        for (place, KindType { kind, .. }) in all.iter().enumerate() {
-            judge(kind)?;
+        for (place, KindType { kind, writes, .. }) in all.iter().enumerate() {
+            judge(kind, *writes)?;
             for KindType { kind: other, .. } in &all[..place] {
                 if other.name == kind.name {
                     return Err(BadKind::Twice { name: kind.name });
@@ -326,7 +346,7 @@ fn covers(aggregate: &str, name: &str) -> bool {
     name.strip_prefix(aggregate).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-fn judge(kind: &Kind) -> Result<(), BadKind> {
+fn judge(kind: &Kind, writes: u32) -> Result<(), BadKind> {
     let names = std::iter::once(kind.name).chain(kind.fields.iter().map(|field| field.name));
     if let Some(name) = names.into_iter().find(|name| !is_name(name)) {
         return Err(BadKind::Name { name });
@@ -342,7 +362,7 @@ fn judge(kind: &Kind) -> Result<(), BadKind> {
     if kind.fields.len() > FIELDS_MAX {
         return Err(BadKind::TooManyFields { name: kind.name });
     }
-    if kind.shape == 0 { Err(BadKind::Shape { name: kind.name }) } else { Ok(()) }
+    if writes == 0 || writes > kind.shape { Err(BadKind::Shape { name: kind.name }) } else { Ok(()) }
 }
 
 fn is_name(name: &str) -> bool {

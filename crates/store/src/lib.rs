@@ -8,7 +8,7 @@
 //! * no committed event is ever skipped: a position passes a number only when it is decided (`horizon`);
 //! * order per key is the order of commits: facts are appended last, behind the lock on their key (`held`, the flush);
 //! * a tenant is a type: tenant data is reached through a [`TenantTx`] alone; the log through a [`RelayTx`], which knows no
-//!   documents.
+//!   documents, and what belongs to no tenant through a [`PlatformTx`].
 //!
 //! Not here: handlers, lanes at work, effects being performed (`engine`).
 
@@ -16,9 +16,12 @@ pub mod address;
 mod backend;
 pub mod backup;
 pub mod bare;
+mod batch;
 pub mod consumer;
 mod contention;
+pub mod deadline;
 pub mod doctor;
+pub mod effect;
 pub mod error;
 mod facts;
 mod held;
@@ -27,6 +30,7 @@ pub mod kind;
 pub mod log;
 pub mod migrate;
 mod observer;
+mod platform;
 mod postgres;
 pub mod query;
 mod relay;
@@ -39,12 +43,14 @@ mod tx;
 pub mod write_set;
 
 pub use address::Address;
+pub use batch::Batch;
 pub use error::Error;
 pub use facts::{Facts, UnitId};
 pub use kind::{Document, Guard, Kind, KindType};
 pub use log::Position;
 pub use migrate::migrate;
 pub use observer::Observer;
+pub use platform::PlatformTx;
 pub use query::{Page, Query};
 pub use relay::RelayTx;
 pub use store::{Done, OpenUnit, Options, Repeated, Store};

@@ -12,6 +12,8 @@ pub type Seq = i64;
 
 /// The most rows of one page.
 pub const PAGE_MAX: usize = 1000;
+/// How long a transaction may hold readers back before maintenance ends its session.
+pub const LOG_HOLD_MS_MAX: i64 = 60_000;
 
 /// A place in one incarnation of a store. A restored store is another incarnation: its numbers mean other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

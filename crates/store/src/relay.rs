@@ -69,4 +69,11 @@ impl RelayTx {
     pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
         self.backend.holders().await
     }
+
+    /// Ends the sessions that have held the horizon back for longer than so many milliseconds, usually
+    /// [`LOG_HOLD_MS_MAX`](crate::log::LOG_HOLD_MS_MAX), and answers which. What they wrote is rolled back. A prepared
+    /// transaction has no session: whoever prepared it decides.
+    pub async fn end_holders(&self, held_ms: i64) -> Result<Vec<Holder>, Error> {
+        self.backend.end_holders(held_ms).await
+    }
 }

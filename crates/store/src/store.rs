@@ -11,13 +11,17 @@ use karwan_envelope::time::{Clock, SystemClock};
 use karwan_registry::{Catalogue, Event};
 
 use crate::address::Address;
-use crate::backend::{Backend, Refusal};
+use crate::backend::{Backend, Refusal, Void};
+use crate::batch::gather;
+use crate::deadline::Deadline;
+use crate::effect::EffectRef;
 use crate::error::Error;
 use crate::facts::{Origin, UnitId};
 use crate::kind::{Document, Kind, KindType, Kinds};
 use crate::log::Position;
+use crate::platform::tenants_only;
 use crate::tx::TenantTx;
-use crate::write_set::{Claim, LaneHold, UnitClaim, WriteSet};
+use crate::write_set::{UnitClaim, WriteSet};
 
 /// How often a unit is re-run because others were faster, where nothing else is configured.
 pub const CONFLICT_RETRIES_MAX: u32 = 20;
@@ -144,13 +148,30 @@ impl Store {
         F: Future<Output = Result<T, E>>,
         E: From<Error>,
     {
-        self.once(UnitId::from_bits(self.shared.mint.event().bits()), context, decide).await
+        tenants_only(context)?;
+        self.run(Reason::Own(self.fresh_id()), context, decide).await
     }
 
-    /// The same under an id from outside: repeated with the same id it commits once, and answers *repeated*.
+    /// The same under an id from outside: repeated with the same id it commits once, and answers *repeated*. Where the
+    /// decision refuses what it accepted the first time, the answer is [`Error::Repeated`].
     pub async fn once<T, E, F>(
         &self,
         id: UnitId,
+        context: &Context,
+        decide: impl Fn(TenantTx) -> F,
+    ) -> Result<Done<T>, E>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        tenants_only(context)?;
+        self.run(Reason::Command(id), context, decide).await
+    }
+
+    /// A unit for whatever reason, re-run on conflict.
+    pub(crate) async fn run<T, E, F>(
+        &self,
+        mut reason: Reason<'_>,
         context: &Context,
         decide: impl Fn(TenantTx) -> F,
     ) -> Result<Done<T>, E>
@@ -162,15 +183,25 @@ impl Store {
         let mut attempts = 0;
         let mut turn = None;
         loop {
-            let tx = TenantTx::new(self.shared.clone(), context.clone(), Origin(id.bits()));
-            let answer = decide(tx.clone()).await?;
-            let set = Arc::new(self.claimed(id, &tx)?);
+            let tx = TenantTx::new(self.shared.clone(), context.clone(), reason.origin(), Arc::default());
+            let answer = match decide(tx.clone()).await {
+                Ok(answer) => answer,
+                Err(refused) if self.was_committed(&reason, &tx).await => {
+                    drop(refused);
+                    return Err(Error::Repeated.into());
+                }
+                Err(refused) => return Err(refused),
+            };
+            let set = Arc::new(reason.set(&tx)?);
+            if set.documents.is_empty() && !set.writes() {
+                return Ok(self.done(answer, self.shared.backend.highest().await?, None));
+            }
             let refusal = match self.shared.backend.flush(&set).await {
                 Ok(flushed) => return Ok(self.done(answer, flushed.seq, None)),
                 Err(refusal) => refusal,
             };
             attempts += 1;
-            match self.settle(refusal, &set, attempts).await? {
+            match self.settle(refusal, &set, reason.void(), attempts).await? {
                 Settled::Repeated(repeated, seq) => return Ok(self.done(answer, seq, Some(repeated))),
                 Settled::Committed(seq) => return Ok(self.done(answer, seq, None)),
                 // Whoever has lost twice waits for its turn at what it lost.
@@ -179,20 +210,25 @@ impl Store {
                     turn = if attempts >= 2 { Some(self.shared.contended.turn(&what).await) } else { None };
                 }
             }
+            if let Reason::Own(id) = &mut reason {
+                // The old id may have been made void.
+                *id = self.fresh_id();
+            }
         }
     }
 
     /// One unit of work whose reads and writes the caller makes itself; a conflict is the caller's to handle.
     pub fn tenant(&self, context: &Context) -> OpenUnit {
-        let id = UnitId::from_bits(self.shared.mint.event().bits());
-        let tx = TenantTx::new(self.shared.clone(), Arc::new(context.clone()), Origin(id.bits()));
-        OpenUnit { store: self.clone(), id, tx }
+        let reason = Reason::Own(self.fresh_id());
+        let tx = TenantTx::new(self.shared.clone(), Arc::new(context.clone()), reason.origin(), Arc::default());
+        if let Err(refused) = tenants_only(context) {
+            tx.refuse(refused);
+        }
+        OpenUnit { store: self.clone(), reason, tx }
     }
 
-    fn claimed(&self, id: UnitId, tx: &TenantTx) -> Result<WriteSet, Error> {
-        let mut set = tx.take()?;
-        set.units.push(UnitClaim { tenant: crate::stored::tenant_bits(tx.context().tenant), id: id.bits() });
-        Ok(set)
+    pub(crate) fn fresh_id(&self) -> UnitId {
+        UnitId::from_bits(self.shared.mint.event().bits())
     }
 
     fn done<T>(&self, answer: T, seq: i64, repeated: Option<Repeated>) -> Done<T> {
@@ -200,8 +236,30 @@ impl Store {
         Done { answer, position: Position { incarnation, seq }, repeated }
     }
 
+    /// Whether a command that is refused now was committed before.
+    async fn was_committed(&self, reason: &Reason<'_>, tx: &TenantTx) -> bool {
+        let Reason::Command(id) = reason else { return false };
+        let claim = UnitClaim { tenant: tx.tenant(), id: id.bits() };
+        // Where this cannot be asked, the refusal stands.
+        self.shared.backend.unit_committed(claim, Void::No).await.unwrap_or(false)
+    }
+
+    /// Flushes a set that is not re-run.
+    pub(crate) async fn flush_once(&self, set: WriteSet) -> Result<Done<()>, Error> {
+        let set = Arc::new(set);
+        match self.shared.backend.flush(&set).await {
+            Ok(flushed) => Ok(self.done((), flushed.seq, None)),
+            Err(Refusal::Conflict { what }) => Err(Error::Conflict { what, attempts: 1 }),
+            Err(refusal) => match self.settle(refusal, &set, Void::Yes, u32::MAX).await? {
+                Settled::Repeated(repeated, seq) => Ok(self.done((), seq, Some(repeated))),
+                Settled::Committed(seq) => Ok(self.done((), seq, None)),
+                Settled::Again(what) => Err(Error::Conflict { what, attempts: 1 }),
+            },
+        }
+    }
+
     /// What follows a refused flush.
-    async fn settle(&self, refusal: Refusal, set: &WriteSet, attempts: u32) -> Result<Settled, Error> {
+    async fn settle(&self, refusal: Refusal, set: &WriteSet, void: Void, attempts: u32) -> Result<Settled, Error> {
         match refusal {
             Refusal::Conflict { what } if attempts <= self.shared.conflict_retries_max => Ok(Settled::Again(what)),
             Refusal::Conflict { what } => Err(Error::Conflict { what, attempts }),
@@ -209,28 +267,74 @@ impl Store {
             Refusal::IntentRepeated(event) => {
                 Ok(Settled::Repeated(Repeated::Intent(event), self.shared.backend.highest().await?))
             }
-            // The answer was lost, not necessarily the commit: the unit's id says which.
-            Refusal::Lost(error) => match self.look_up(set).await {
-                Ok(true) => Ok(Settled::Committed(self.shared.backend.highest().await?)),
-                Ok(false) if attempts <= self.shared.conflict_retries_max => {
+            Refusal::Lost(error) => match self.look_up(set, void).await {
+                Ok(Some(true)) => Ok(Settled::Committed(self.shared.backend.highest().await?)),
+                // Done again, it meets its own claim if the first try arrives after all.
+                Ok(Some(false) | None) if attempts <= self.shared.conflict_retries_max => {
                     Ok(Settled::Again("the connection".into()))
                 }
-                Ok(false) | Err(_) => Err(error),
+                Ok(Some(false)) => Err(error),
+                Ok(None) | Err(_) => Err(Error::OutcomeUnknown { cause: Box::new(error) }),
             },
             Refusal::Error(error) => Err(error),
         }
     }
 
-    async fn look_up(&self, set: &WriteSet) -> Result<bool, Error> {
-        match (set.units.first(), set.claims.first()) {
-            (Some(claim), _) => self.shared.backend.unit_committed(*claim).await,
-            // A consumer's claim is its unit id.
-            (None, Some(claim)) => {
-                let handled = self.shared.backend.handled(&claim.consumer, &[claim.event.bits()]).await?;
-                Ok(!handled.is_empty())
-            }
-            (None, None) => Ok(false),
+    /// Whether a flush whose answer was lost was committed; none where only doing it again can tell.
+    ///
+    /// It may still be on its way. An id of our own is made void, so that it can never commit later; an id from outside
+    /// stays usable, and is claimed once.
+    async fn look_up(&self, set: &WriteSet, void: Void) -> Result<Option<bool>, Error> {
+        if let Some(claim) = set.units.first() {
+            let committed = self.shared.backend.unit_committed(*claim, void).await?;
+            return Ok((committed || void == Void::Yes).then_some(committed));
         }
+        let (Some(lane), Some(claim)) = (&set.lane, set.claims.first()) else { return Ok(None) };
+        // A consumer's claim is its unit id.
+        let handled = self.shared.backend.handled(&lane.consumer, &[claim.event.bits()]).await?;
+        Ok((!handled.is_empty()).then_some(true))
+    }
+}
+
+/// Why a unit runs: what it claims, and what its effects derive their ids from.
+#[derive(Clone, Copy)]
+pub(crate) enum Reason<'a> {
+    /// Somebody in this process wants it; the id is ours.
+    Own(UnitId),
+    /// A command whose id came from outside.
+    Command(UnitId),
+    /// A deadline is due.
+    Deadline(&'a Deadline),
+    /// The answer of an effect is to be acted on.
+    Answer(EffectRef),
+}
+
+impl Reason<'_> {
+    fn origin(&self) -> Origin {
+        match self {
+            Self::Own(id) | Self::Command(id) => Origin::command(*id),
+            Self::Deadline(deadline) => deadline.origin(),
+            Self::Answer(effect) => effect.origin(),
+        }
+    }
+
+    /// What becomes of the id when an answer is lost.
+    const fn void(&self) -> Void {
+        if matches!(self, Self::Own(_)) { Void::Yes } else { Void::No }
+    }
+
+    /// What the unit collected, with its claim. What writes nothing claims nothing.
+    fn set(&self, tx: &TenantTx) -> Result<WriteSet, Error> {
+        let mut set = gather(std::slice::from_ref(tx))?;
+        match self {
+            Self::Own(id) | Self::Command(id) if set.writes() => {
+                set.units.push(UnitClaim { tenant: tx.tenant(), id: id.bits() });
+            }
+            Self::Own(_) | Self::Command(_) => {}
+            Self::Deadline(deadline) => set.fired.push((*deadline).clone()),
+            Self::Answer(effect) => set.settled.push(*effect),
+        }
+        Ok(set)
     }
 }
 
@@ -243,35 +347,15 @@ enum Settled {
 /// A unit of work that is not re-run.
 pub struct OpenUnit {
     store: Store,
-    id: UnitId,
+    reason: Reason<'static>,
     tx: TenantTx,
 }
 
 impl OpenUnit {
     /// Flushes and commits. A conflict is an error; nothing of the unit is visible after one.
     pub async fn commit(self) -> Result<Done<()>, Error> {
-        let set = self.store.claimed(self.id, &self.tx)?;
-        self.flush(set).await
-    }
-
-    /// The same for the holder of a lane: the events that it handles are claimed with what it wrote. The claims are the
-    /// unit's id: handled again, it is refused.
-    pub async fn commit_handling(self, hold: &LaneHold, claims: Vec<Claim>) -> Result<Done<()>, Error> {
-        let set = WriteSet { lane: Some(hold.clone()), claims, ..self.tx.take()? };
-        self.flush(set).await
-    }
-
-    async fn flush(self, set: WriteSet) -> Result<Done<()>, Error> {
-        let set = Arc::new(set);
-        match self.store.shared.backend.flush(&set).await {
-            Ok(flushed) => Ok(self.store.done((), flushed.seq, None)),
-            Err(Refusal::Conflict { what }) => Err(Error::Conflict { what, attempts: 1 }),
-            Err(refusal) => match self.store.settle(refusal, &set, u32::MAX).await? {
-                Settled::Repeated(repeated, seq) => Ok(self.store.done((), seq, Some(repeated))),
-                Settled::Committed(seq) => Ok(self.store.done((), seq, None)),
-                Settled::Again(what) => Err(Error::Conflict { what, attempts: 1 }),
-            },
-        }
+        let set = self.reason.set(&self.tx)?;
+        self.store.flush_once(set).await
     }
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: nothing is written before the flush, and no connection is held between reads. What a decision rested on
 //! is version-checked when it is flushed.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use karwan_envelope::Envelope;
@@ -15,11 +16,11 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::facts::{Facts, Origin};
 use crate::held::Documents;
-use crate::kind::{BODY_BYTES_MAX, Document, FIELD_BYTES_MAX, FieldValue, Guard, ID_BYTES_MAX};
+use crate::kind::{BODY_BYTES_MAX, Document, FIELD_BYTES_MAX, FieldValue, Guard, ID_BYTES_MAX, write_body};
 use crate::query::{Page, Query};
 use crate::store::Shared;
 use crate::stored::tenant_bits;
-use crate::write_set::{DeadlineWrite, EffectWrite, TenantBits, UNIT_KEYS_MAX, WriteSet};
+use crate::write_set::{DeadlineWrite, EffectWrite, TenantBits, WriteSet};
 
 /// One tenant's unit of work. A handle: clones share what was collected.
 #[derive(Clone)]
@@ -27,13 +28,16 @@ pub struct TenantTx {
     shared: Arc<Shared>,
     context: Arc<Context>,
     origin: Origin,
-    unit: Arc<Mutex<Unit>>,
+    /// Shared by the units of a batch, within one tenant.
+    documents: Arc<Mutex<Documents>>,
+    collected: Arc<Mutex<Collected>>,
 }
 
-/// What a unit has read and wants to write.
+/// What a unit wants to write besides documents.
 #[derive(Default)]
-struct Unit {
-    documents: Documents,
+struct Collected {
+    /// The documents that this unit has read or written; others of its batch may know more.
+    seen: BTreeSet<(&'static str, String)>,
     deadlines: Vec<DeadlineWrite>,
     effects: Vec<EffectWrite>,
     facts: Vec<Envelope>,
@@ -42,8 +46,13 @@ struct Unit {
 }
 
 impl TenantTx {
-    pub(crate) fn new(shared: Arc<Shared>, context: Arc<Context>, origin: Origin) -> Self {
-        Self { shared, context, origin, unit: Arc::default() }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        context: Arc<Context>,
+        origin: Origin,
+        documents: Arc<Mutex<Documents>>,
+    ) -> Self {
+        Self { shared, context, origin, documents, collected: Arc::default() }
     }
 
     /// Who writes, for whom, and why.
@@ -51,12 +60,21 @@ impl TenantTx {
         &self.context
     }
 
-    fn tenant(&self) -> TenantBits {
+    pub(crate) fn tenant(&self) -> TenantBits {
         tenant_bits(self.context.tenant)
     }
 
-    fn unit(&self) -> MutexGuard<'_, Unit> {
-        self.unit.lock().expect("nothing panics while holding it")
+    /// The identity map.
+    pub(crate) fn documents(&self) -> Arc<Mutex<Documents>> {
+        self.documents.clone()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Documents> {
+        self.documents.lock().expect("nothing panics while holding it")
+    }
+
+    fn collected(&self) -> MutexGuard<'_, Collected> {
+        self.collected.lock().expect("nothing panics while holding it")
     }
 
     /// A document that must be there. The decision rests on it: if it changes before the flush, the unit is re-run.
@@ -75,12 +93,16 @@ impl TenantTx {
     }
 
     async fn read<D: Document>(&self, id: &str, checked: bool) -> Result<Option<D>, Error> {
-        if let Some(known) = self.unit().documents.known::<D>(id, checked) {
+        if let Some(error) = unfit(id, "") {
+            return Err(error);
+        }
+        self.see::<D>(id);
+        if let Some(known) = self.held().known::<D>(id, checked) {
             return known;
         }
         let kind = self.shared.kind::<D>()?;
         let row = self.shared.backend.document(self.tenant(), kind, id).await?;
-        self.unit().documents.learn(id, row, checked)
+        self.held().learn(id, row, checked)
     }
 
     /// Documents by their declared fields, with the unit's own puts and deletes laid over the stored ones.
@@ -90,7 +112,16 @@ impl TenantTx {
         let parts = query.into_parts()?;
         let kind = self.shared.kind::<D>()?;
         let rows = self.shared.backend.query(self.tenant(), kind, &parts).await?;
-        self.unit().documents.page(&parts, rows)
+        let page: Page<D> = self.held().page(&parts, rows)?;
+        page.items.iter().for_each(|document| {
+            self.see::<D>(&document.id());
+        });
+        Ok(page)
+    }
+
+    /// Remembers that this unit knows a document; whether that is new.
+    fn see<D: Document>(&self, id: &str) -> bool {
+        self.collected().seen.insert((D::KIND.name, id.to_owned()))
     }
 
     /// The same, where the decision rests on the answer as a whole: on an absence, or on a count.
@@ -100,7 +131,7 @@ impl TenantTx {
     pub async fn query_under<D: Document>(&self, guard: &Guard, query: Query<D>) -> Result<Page<D>, Error> {
         self.find::<Guard>(&guard.of).await?;
         let page = self.query(query).await?;
-        self.unit().documents.guard(&guard.of);
+        self.held().guard(&guard.of);
         Ok(page)
     }
 
@@ -115,20 +146,27 @@ impl TenantTx {
     pub fn put<D: Document>(&self, document: D) {
         let id = document.id();
         let fields = document.fields();
-        let body = match serde_json::to_string(&document) {
+        let body = match write_body(&document) {
             Ok(body) => body,
-            Err(cause) => return self.refuse(Error::Body { kind: D::KIND.name, id, cause: cause.into() }),
+            Err(cause) => return self.refuse(Error::Body { kind: D::KIND.name, id, cause }),
         };
-        if let Some(error) = oversize(&id, &body).or_else(|| mistyped::<D>(&id, &fields)) {
+        if let Some(error) = unfit(&id, &body).or_else(|| mistyped::<D>(&id, &fields)) {
             return self.refuse(error);
         }
-        self.unit().documents.put::<D>(id, body, fields);
+        let new_here = self.see::<D>(&id);
+        let mut held = self.held();
+        // Read or written by another unit of the batch only: done singly, this put would find it there.
+        if new_here && held.is_there::<D>(&id) {
+            drop(held);
+            return self.refuse(Error::Exists { kind: D::KIND.name.to_owned(), id });
+        }
+        held.put::<D>(id, body, fields);
     }
 
     /// Deletes a document at the flush. It must have been read in this unit; one that is not there stays away.
     pub fn delete<D: Document>(&self, id: &str) {
-        let known = self.unit().documents.delete::<D>(id);
-        if !known {
+        let new_here = self.see::<D>(id);
+        if new_here || !self.held().delete::<D>(id) {
             self.refuse(Error::NotFound { kind: D::KIND.name, id: id.to_owned() });
         }
     }
@@ -147,7 +185,7 @@ impl TenantTx {
 
     fn collect(&self, envelope: Result<Envelope, Error>) {
         match envelope {
-            Ok(envelope) => self.unit().facts.push(envelope),
+            Ok(envelope) => self.collected().facts.push(envelope),
             Err(error) => self.refuse(error),
         }
     }
@@ -166,13 +204,11 @@ impl TenantTx {
     }
 
     fn push_deadline(&self, kind: &str, id: &str, due: Option<i64>, body: String) {
-        if let Some(error) = oversize(kind, "").or_else(|| oversize(id, &body)) {
+        if let Some(error) = unfit(kind, "").or_else(|| unfit(id, &body)) {
             return self.refuse(error);
         }
         let deadline = DeadlineWrite { tenant: self.tenant(), kind: kind.to_owned(), id: id.to_owned(), due, body };
-        let mut unit = self.unit();
-        unit.deadlines.retain(|other| (&other.kind, &other.id) != (&deadline.kind, &deadline.id));
-        unit.deadlines.push(deadline);
+        self.collected().deadlines.push(deadline);
     }
 
     /// Records a call to the outside. Its id derives from the unit, the kind and its place among the unit's effects, so
@@ -182,61 +218,65 @@ impl TenantTx {
             Ok(body) => body,
             Err(cause) => return self.refuse(Error::Body { kind: "effect", id: key.to_owned(), cause: cause.into() }),
         };
-        if let Some(error) = oversize(kind, "").or_else(|| oversize(key, &body)) {
+        if let Some(error) = unfit(kind, "").or_else(|| unfit(key, &body)) {
             return self.refuse(error);
         }
-        let mut unit = self.unit();
-        let ordinal = unit.effects.len();
+        let mut collected = self.collected();
+        let ordinal = collected.effects.len();
         let id = self.origin.effect(kind, ordinal);
-        unit.effects.push(EffectWrite { tenant: self.tenant(), id, kind: kind.to_owned(), key: key.to_owned(), body });
+        collected.effects.push(EffectWrite {
+            tenant: self.tenant(),
+            id,
+            kind: kind.to_owned(),
+            key: key.to_owned(),
+            body,
+        });
     }
 
-    fn refuse(&self, error: Error) {
-        self.unit().refused.get_or_insert(error);
+    pub(crate) fn refuse(&self, error: Error) {
+        self.collected().refused.get_or_insert(error);
     }
 
-    /// All that was collected, checked and sorted; the handle is empty afterwards.
-    pub(crate) fn take(&self) -> Result<WriteSet, Error> {
-        let unit = std::mem::take(&mut *self.unit());
-        if let Some(refused) = unit.refused {
+    /// Adds all that was collected to a write; the handle is empty afterwards. Documents are the identity map's.
+    pub(crate) fn pour(&self, set: &mut WriteSet) -> Result<(), Error> {
+        let collected = std::mem::take(&mut *self.collected());
+        if let Some(refused) = collected.refused {
             return Err(refused);
         }
-        let tenant = self.tenant();
-        let mut documents = unit.documents;
-        let mut facts = Vec::with_capacity(unit.facts.len());
-        for envelope in &unit.facts {
+        for envelope in &collected.facts {
             let carrier = self.shared.kinds.carrier(envelope.subject.as_str());
             if let Some(kind) = carrier {
-                documents.hold_key(kind, envelope)?;
+                self.held().hold_key(kind, envelope)?;
             }
-            facts.push(crate::stored::fact(&self.shared.catalogue, envelope, carrier.is_some())?);
+            set.facts.push(crate::stored::fact(&self.shared.catalogue, envelope, carrier.is_some())?);
         }
-        let writes = !(facts.is_empty() && unit.deadlines.is_empty() && unit.effects.is_empty());
-        let documents = documents.into_writes(tenant, writes);
-        let most = [documents.len(), facts.len(), unit.deadlines.len(), unit.effects.len()].into_iter().max();
-        let actual = most.unwrap_or_default();
-        if actual > UNIT_KEYS_MAX {
-            return Err(Error::TooLarge { what: "documents or facts of one unit", actual, max: UNIT_KEYS_MAX });
-        }
-        let mut deadlines = unit.deadlines;
-        deadlines.sort_by(|a, b| (&a.kind, &a.id).cmp(&(&b.kind, &b.id)));
-        let mut effects = unit.effects;
-        effects.sort_by_key(|effect| effect.id);
-        Ok(WriteSet { documents, deadlines, effects, facts, ..WriteSet::default() })
+        set.deadlines.extend(collected.deadlines);
+        set.effects.extend(collected.effects);
+        Ok(())
     }
 }
 
-fn oversize(id: &str, body: &str) -> Option<Error> {
-    let bounds = [("bytes of an id", id.len(), ID_BYTES_MAX), ("bytes of a body", body.len(), BODY_BYTES_MAX)];
+/// What keeps a name and a body out of every store; JSON has no NUL of its own, a name may.
+fn unfit(name: &str, body: &str) -> Option<Error> {
+    if name.contains('\0') {
+        return Some(Error::Nul { what: "a name", text: name.to_owned() });
+    }
+    let bounds = [("bytes of an id", name.len(), ID_BYTES_MAX), ("bytes of a body", body.len(), BODY_BYTES_MAX)];
     let (what, actual, max) = bounds.into_iter().find(|(_, actual, max)| actual > max)?;
     Some(Error::TooLarge { what, actual, max })
 }
 
 fn mistyped<D: Document>(id: &str, fields: &[FieldValue]) -> Option<Error> {
-    // A longer text would not fit into an index.
-    let texts = fields.iter().map(|value| if let FieldValue::Text(text) = value { text.len() } else { 0 });
-    if let Some(actual) = texts.max().filter(|bytes| *bytes > FIELD_BYTES_MAX) {
-        return Some(Error::TooLarge { what: "bytes of a declared field", actual, max: FIELD_BYTES_MAX });
+    for value in fields {
+        let FieldValue::Text(text) = value else { continue };
+        // A longer text would not fit into an index.
+        if text.len() > FIELD_BYTES_MAX {
+            let (actual, max) = (text.len(), FIELD_BYTES_MAX);
+            return Some(Error::TooLarge { what: "bytes of a declared field", actual, max });
+        }
+        if text.contains('\0') {
+            return Some(Error::Nul { what: "a declared field", text: text.clone() });
+        }
     }
     let declared = D::KIND.fields;
     let fits = fields.len() == declared.len()

@@ -5,6 +5,8 @@
 use karwan_envelope::ids::EventId;
 use sha2::{Digest, Sha256};
 
+use crate::deadline::Deadline;
+use crate::effect::EffectRef;
 use crate::kind::{FieldValue, Kind};
 use crate::log::Seq;
 
@@ -23,16 +25,34 @@ pub struct WriteSet {
     pub units: Vec<UnitClaim>,
     /// The lane that the writer holds, where it is a consumer.
     pub lane: Option<LaneHold>,
-    /// Events that are handled by this write.
+    /// Events that are handled by this write; they need a lane.
     pub claims: Vec<Claim>,
+    /// Deadlines that are fired by this write.
+    pub fired: Vec<Deadline>,
+    /// Effects whose answers are acted on by this write.
+    pub settled: Vec<EffectRef>,
     /// Documents, sorted by kind, tenant and id.
     pub documents: Vec<DocumentWrite>,
-    /// Deadlines.
+    /// Deadlines, sorted by tenant, kind and id.
     pub deadlines: Vec<DeadlineWrite>,
-    /// Calls to the outside.
+    /// Calls to the outside, in the order in which they were recorded.
     pub effects: Vec<EffectWrite>,
     /// Facts, in the order of their emission.
     pub facts: Vec<Fact>,
+}
+
+impl WriteSet {
+    /// Whether anything but checks is in it.
+    pub fn writes(&self) -> bool {
+        let checks = |document: &DocumentWrite| matches!(document.action, Action::Check);
+        !(self.claims.is_empty()
+            && self.fired.is_empty()
+            && self.settled.is_empty()
+            && self.documents.iter().all(checks)
+            && self.deadlines.is_empty()
+            && self.effects.is_empty()
+            && self.facts.is_empty())
+    }
 }
 
 /// The id of a command from outside.
@@ -60,12 +80,12 @@ pub struct LaneHold {
 pub struct Claim {
     /// Whose.
     pub tenant: TenantBits,
-    /// The consumer.
-    pub consumer: String,
     /// The event.
     pub event: EventId,
     /// Its place in the log.
     pub seq: Seq,
+    /// When it entered the log, milliseconds after 1970: what is remembered of it is kept by this time.
+    pub logged: i64,
     /// Whether it was parked: then its parked row must exist, and goes.
     pub parked: bool,
 }
@@ -90,7 +110,7 @@ pub struct DocumentWrite {
 /// What becomes of a document, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It must still have its version.
+    /// It must still have its version. In a set that writes nothing it is only looked at, else it stays until the commit.
     Check,
     /// The same, and nobody else writes it meanwhile: it carries the key of a fact.
     Hold,
@@ -179,7 +199,12 @@ pub fn key_number(tenant: TenantBits, key: &str) -> i64 {
 
 /// The slot of a key: its number's first sixteen bits, modulo [`SLOTS`].
 pub fn slot(tenant: TenantBits, key: &str) -> u16 {
-    (key_number(tenant, key) as u64 >> 48) as u16 % SLOTS
+    slot_of(key_number(tenant, key))
+}
+
+/// The same, where the number is known.
+pub const fn slot_of(key_number: i64) -> u16 {
+    (key_number.cast_unsigned() >> 48) as u16 % SLOTS
 }
 
 /// The first half of a payload's SHA-256: enough to tell two payloads of one intent apart.

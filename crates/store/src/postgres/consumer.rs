@@ -66,7 +66,7 @@ impl Postgres {
             let subject = self.subject(&event.subject)?;
             let due: Option<SystemTime> = event.due.map(instant);
             let (id, tenant) = (Uuid::from_u128(event.event.bits()), Uuid::from_u128(event.tenant));
-            let attempts = event.attempts.cast_signed();
+            let (attempts, logged) = (event.attempts.cast_signed(), instant(event.logged));
             tx.execute(
                 &statement,
                 &[
@@ -81,6 +81,7 @@ impl Postgres {
                     &attempts,
                     &event.error,
                     &event.envelope,
+                    &logged,
                 ],
             )
             .await
@@ -91,11 +92,12 @@ impl Postgres {
 
     pub async fn parked(&self, lane: &Lane, limit: usize) -> Result<Vec<Parked>, Error> {
         let client = self.relay().await?;
-        let sql = "SELECT seq, tenant_id, subject, key, event_id, attempts, error, envelope, due FROM karwan.parked
+        let sql =
+            "SELECT seq, tenant_id, subject, key, event_id, attempts, error, envelope, logged, due FROM karwan.parked
                    WHERE consumer = $1 AND lane = $2::int ORDER BY seq LIMIT $3";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = client.query(sql, &[&lane.consumer, &i32::from(lane.number), &limit]).await;
-        let due = |row: &tokio_postgres::Row| row.get::<_, Option<SystemTime>>(8).map(millis);
+        let due = |row: &tokio_postgres::Row| row.get::<_, Option<SystemTime>>(9).map(millis);
         Ok(rows.map_err(|cause| self.error(cause))?.iter().map(|row| self.event(row, due(row))).collect())
     }
 
@@ -106,7 +108,7 @@ impl Postgres {
         let event = &dead.event;
         let subject = self.subject(&event.subject)?;
         let (id, tenant) = (Uuid::from_u128(event.event.bits()), Uuid::from_u128(event.tenant));
-        let attempts = event.attempts.cast_signed();
+        let (attempts, logged) = (event.attempts.cast_signed(), instant(event.logged));
         let tx = client.transaction().await.map_err(bad)?;
         tx.execute("SELECT karwan.check_lane($1, $2, $3)", &[&hold.consumer, &lane, &hold.epoch]).await.map_err(bad)?;
         let buried = tx
@@ -122,6 +124,7 @@ impl Postgres {
                     &attempts,
                     &event.error,
                     &event.envelope,
+                    &logged,
                 ],
             )
             .await
@@ -134,16 +137,18 @@ impl Postgres {
 
     pub async fn dead(&self, consumer: &str, after: Seq, limit: usize) -> Result<Vec<Dead>, Error> {
         let client = self.relay().await?;
-        let sql = "SELECT seq, tenant_id, subject, key, event_id, attempts, error, envelope, at FROM karwan.dead
+        let sql =
+            "SELECT seq, tenant_id, subject, key, event_id, attempts, error, envelope, logged, at FROM karwan.dead
                    WHERE consumer = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = client.query(sql, &[&consumer, &after, &limit]).await.map_err(|cause| self.error(cause))?;
-        Ok(rows.iter().map(|row| Dead { event: self.event(row, None), at: millis(row.get(8)) }).collect())
+        Ok(rows.iter().map(|row| Dead { event: self.event(row, None), at: millis(row.get(9)) }).collect())
     }
 
     fn event(&self, row: &tokio_postgres::Row, due: Option<i64>) -> Parked {
         Parked {
             seq: row.get(0),
+            logged: millis(row.get(8)),
             tenant: row.get::<_, Uuid>(1).as_u128(),
             subject: self.subject_name(row.get(2)),
             key: row.get(3),

@@ -37,7 +37,8 @@ pub(crate) async fn doctor(url: &str, now_ms: i64) -> Result<Vec<Check>, Error> 
     checks.push(horizon(&client).await.map_err(bad)?);
     checks.push(clock(&client, now_ms).await.map_err(bad)?);
     checks.push(partitions(&client).await.map_err(bad)?);
-    checks.push(life(&client).await.map_err(bad)?);
+    checks.push(incarnation(&client).await.map_err(bad)?);
+    checks.extend(behind(&client).await.map_err(bad)?);
     checks.push(disk(&client).await.map_err(bad)?);
     Ok(checks)
 }
@@ -134,16 +135,45 @@ async fn partitions(client: &Client) -> Result<Check, tokio_postgres::Error> {
     })
 }
 
-async fn life(client: &Client) -> Result<Check, tokio_postgres::Error> {
+async fn incarnation(client: &Client) -> Result<Check, tokio_postgres::Error> {
     let sql = "SELECT number, suspended FROM karwan.incarnation ORDER BY number DESC LIMIT 1";
     let row = client.query_opt(sql, &[]).await?;
     let (number, suspended) = row.map_or((0, false), |row| (row.get::<_, i64>(0), row.get(1)));
     Ok(if suspended {
         let remedy = "if this is not a copy: `karwan restore --store … --resume`";
-        Check::not_good("life", Health::Warning, format!("life {number}, effects and relay suspended"), remedy)
+        Check::not_good(
+            "incarnation",
+            Health::Warning,
+            format!("incarnation {number}, effects and relay suspended"),
+            remedy,
+        )
     } else {
-        Check::good("life", format!("life {number}"))
+        Check::good("incarnation", format!("incarnation {number}"))
     })
+}
+
+/// Documents that a program of the last release wrote without columns that this one's queries use. Only maintenance sees
+/// every tenant's; another login is told nothing.
+async fn behind(client: &Client) -> Result<Option<Check>, tokio_postgres::Error> {
+    if client.batch_execute("SET ROLE karwan_maintenance").await.is_err() {
+        return Ok(None);
+    }
+    let mut kinds = Vec::new();
+    for row in client.query("SELECT name FROM karwan.kind ORDER BY name", &[]).await? {
+        let kind: String = row.get(0);
+        let sql = format!("SELECT EXISTS (SELECT FROM karwan.doc_{kind} WHERE behind)");
+        if client.query_one(&sql, &[]).await?.get(0) {
+            kinds.push(kind);
+        }
+    }
+    client.batch_execute("RESET ROLE").await?;
+    if kinds.is_empty() {
+        return Ok(Some(Check::good("documents", "every document has its declared fields")));
+    }
+    let found =
+        format!("an older program wrote without newer fields: {}; queries by those do not find them", kinds.join(", "));
+    let remedy = "run `karwan migrate` of the newest program once the older ones are gone";
+    Ok(Some(Check::not_good("documents", Health::Warning, found, remedy)))
 }
 
 async fn disk(client: &Client) -> Result<Check, tokio_postgres::Error> {

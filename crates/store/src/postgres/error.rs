@@ -41,6 +41,12 @@ pub(super) fn error(store: &str, cause: tokio_postgres::Error) -> Error {
     Error::Database { store, cause: cause.into() }
 }
 
+/// Whether a lock was not to be had in time.
+pub(super) fn is_lock_timeout(error: &Error) -> bool {
+    let Error::Database { cause: DatabaseError::Postgres(cause), .. } = error else { return false };
+    cause.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
 /// Whether the connection is gone; a mistake in what was sent has no code either.
 fn is_broken(cause: &DatabaseError) -> bool {
     let DatabaseError::Postgres(cause) = cause else { return false };
@@ -78,6 +84,7 @@ pub(super) fn refusal(store: &str, cause: tokio_postgres::Error) -> Refusal {
             Error::Claimed { consumer: String::new(), event: event_id(&detail).unwrap_or(EventId::from_bits(0)) }.into()
         }
         "KW008" => lane_lost(&detail).into(),
+        "KW010" => Error::Gone { what: detail }.into(),
         code if code.starts_with("57P") => Refusal::Lost(error(store, cause)),
         _ => error(store, cause).into(),
     }

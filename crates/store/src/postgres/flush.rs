@@ -1,36 +1,46 @@
 //! The flush: a write set as arrays, handed to one function in the database.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
 use super::documents::field_text;
 use super::{Postgres, error, kinds};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, Void};
 use crate::error::Error;
-use crate::write_set::{Action, Flushed, UnitClaim, WriteSet, key_number, slot};
+use crate::write_set::{Action, Flushed, UnitClaim, WriteSet, key_number, slot, slot_of};
 
-const FLUSH: &str = "SELECT karwan.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
-                     $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, \
-                     $39, $40)";
+/// The function's parameters, in their order; see `schema/functions.sql`.
+const PARAMETERS: usize = 49;
+
+static CALL: LazyLock<String> = LazyLock::new(|| {
+    let places: Vec<String> = (1..=PARAMETERS).map(|place| format!("${place}")).collect();
+    format!("SELECT karwan.flush({})", places.join(", "))
+});
 
 impl Postgres {
     pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
-        let client = self.app().await?;
+        // Built before a connection is taken: those are few, and others wait for them.
         let arrays = Arrays::of(set, self)?;
-        let statement = client.prepare_cached(FLUSH).await.map_err(|cause| self.error(cause))?;
+        let client = self.app().await?;
+        let statement = client.prepare_cached(&CALL).await.map_err(|cause| self.error(cause))?;
         let row = client.query_one(&statement, &arrays.parameters()).await;
+        drop(client);
+        // Whoever waits for this connection goes first: the runtime would let it wait until this task pauses by itself,
+        // which may be after it has built its next unit.
+        tokio::task::yield_now().await;
         match row {
             Ok(row) => Ok(Flushed { seq: row.get(0) }),
             Err(cause) => Err(self.named(error::refusal(&self.shown, cause), set)),
         }
     }
 
-    pub async fn unit_committed(&self, claim: UnitClaim) -> Result<bool, Error> {
+    pub async fn unit_committed(&self, claim: UnitClaim, void: Void) -> Result<bool, Error> {
         let client = self.app().await?;
         let (tenant, id) = (Uuid::from_u128(claim.tenant), Uuid::from_u128(claim.id));
-        let row = client.query_one("SELECT karwan.unit_committed($1, $2)", &[&tenant, &id]).await;
+        let row =
+            client.query_one("SELECT karwan.unit_committed($1, $2, $3)", &[&tenant, &id, &(void == Void::Yes)]).await;
         Ok(row.map_err(|cause| self.error(cause))?.get(0))
     }
 
@@ -55,6 +65,7 @@ struct Arrays<'a> {
     claim_tenant: Vec<Uuid>,
     claim_event: Vec<Uuid>,
     claim_seq: Vec<i64>,
+    claim_logged: Vec<SystemTime>,
     claim_parked: Vec<bool>,
     locks: Vec<i64>,
     unit_tenant: Vec<Uuid>,
@@ -69,9 +80,17 @@ struct Arrays<'a> {
     doc_body: Vec<Option<&'a str>>,
     doc_width: i32,
     doc_fields: Vec<Option<String>>,
+    fired_tenant: Vec<Uuid>,
+    fired_kind: Vec<&'a str>,
+    fired_id: Vec<&'a str>,
+    fired_due: Vec<SystemTime>,
+    fired_body: Vec<&'a str>,
+    settled_tenant: Vec<Uuid>,
+    settled: Vec<Uuid>,
     due_tenant: Vec<Uuid>,
     due_kind: Vec<&'a str>,
     due_id: Vec<&'a str>,
+    due_slot: Vec<i16>,
     due: Vec<Option<SystemTime>>,
     due_body: Vec<&'a str>,
     effect_tenant: Vec<Uuid>,
@@ -104,6 +123,7 @@ impl<'a> Arrays<'a> {
             arrays.claim_tenant.push(Uuid::from_u128(claim.tenant));
             arrays.claim_event.push(Uuid::from_u128(claim.event.bits()));
             arrays.claim_seq.push(claim.seq);
+            arrays.claim_logged.push(instant(claim.logged));
             arrays.claim_parked.push(claim.parked);
         }
         for unit in &set.units {
@@ -115,7 +135,7 @@ impl<'a> Arrays<'a> {
         arrays.facts(set, store)?;
         arrays.tenants = [&arrays.claim_tenant, &arrays.unit_tenant, &arrays.doc_tenant, &arrays.due_tenant]
             .into_iter()
-            .chain([&arrays.effect_tenant, &arrays.tenant])
+            .chain([&arrays.fired_tenant, &arrays.settled_tenant, &arrays.effect_tenant, &arrays.tenant])
             .flatten()
             .copied()
             .collect();
@@ -128,6 +148,7 @@ impl<'a> Arrays<'a> {
         let widest = set.documents.iter().map(|document| document.kind.fields.len()).max();
         let width = widest.unwrap_or_default();
         self.doc_width = width as i32;
+        let reads_only = !set.writes();
         for document in &set.documents {
             self.doc_kind.push(kinds::token(&document.kind));
             self.doc_tenant.push(Uuid::from_u128(document.tenant));
@@ -136,6 +157,8 @@ impl<'a> Arrays<'a> {
             self.doc_blind.push(document.blind);
             let mut fields: &[crate::kind::FieldValue] = &[];
             let (action, shape, body) = match &document.action {
+                // Where nothing is written, nothing need stay as it is.
+                Action::Check if reads_only => (-1, 1, None),
                 Action::Check => (0, 1, None),
                 Action::Hold => (1, 1, None),
                 Action::Put { shape, body, fields: given } => {
@@ -153,10 +176,22 @@ impl<'a> Arrays<'a> {
     }
 
     fn reminders(&mut self, set: &'a WriteSet) {
+        for deadline in &set.fired {
+            self.fired_tenant.push(Uuid::from_u128(deadline.tenant));
+            self.fired_kind.push(&deadline.kind);
+            self.fired_id.push(&deadline.id);
+            self.fired_due.push(instant(deadline.due));
+            self.fired_body.push(&deadline.body);
+        }
+        for effect in &set.settled {
+            self.settled_tenant.push(Uuid::from_u128(effect.tenant));
+            self.settled.push(Uuid::from_u128(effect.id));
+        }
         for deadline in &set.deadlines {
             self.due_tenant.push(Uuid::from_u128(deadline.tenant));
             self.due_kind.push(&deadline.kind);
             self.due_id.push(&deadline.id);
+            self.due_slot.push(slot(deadline.tenant, &deadline.id).cast_signed());
             self.due.push(deadline.due.map(instant));
             self.due_body.push(&deadline.body);
         }
@@ -179,7 +214,7 @@ impl<'a> Arrays<'a> {
             self.tenant.push(Uuid::from_u128(fact.tenant));
             self.subject.push(store.subject(&fact.subject)?);
             self.key.push(&fact.key);
-            self.slot.push(slot(fact.tenant, &fact.key).cast_signed());
+            self.slot.push(slot_of(number).cast_signed());
             self.event.push(Uuid::from_u128(fact.event.bits()));
             self.intent.push(&fact.intent);
             self.hash.push(Uuid::from_u128(fact.payload_hash));
@@ -190,7 +225,7 @@ impl<'a> Arrays<'a> {
         Ok(())
     }
 
-    fn parameters(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); 40] {
+    fn parameters(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); PARAMETERS] {
         [
             &self.tenants,
             &self.consumer,
@@ -199,6 +234,7 @@ impl<'a> Arrays<'a> {
             &self.claim_tenant,
             &self.claim_event,
             &self.claim_seq,
+            &self.claim_logged,
             &self.claim_parked,
             &self.locks,
             &self.unit_tenant,
@@ -213,9 +249,17 @@ impl<'a> Arrays<'a> {
             &self.doc_body,
             &self.doc_width,
             &self.doc_fields,
+            &self.fired_tenant,
+            &self.fired_kind,
+            &self.fired_id,
+            &self.fired_due,
+            &self.fired_body,
+            &self.settled_tenant,
+            &self.settled,
             &self.due_tenant,
             &self.due_kind,
             &self.due_id,
+            &self.due_slot,
             &self.due,
             &self.due_body,
             &self.effect_tenant,

@@ -41,13 +41,30 @@ pub(super) fn table(kind: &str) -> String {
     )
 }
 
-/// A declared field's column and the index for its queries.
+/// A declared field's column.
 pub(super) fn column(kind: &str, field: &str, of: FieldType) -> String {
     let of = column_type(of);
-    format!(
-        "ALTER TABLE karwan.doc_{kind} ADD COLUMN IF NOT EXISTS f_{field} {of};
-         CREATE INDEX IF NOT EXISTS doc_{kind}__{field} ON karwan.doc_{kind} (tenant_id, f_{field}, id)"
-    )
+    format!("ALTER TABLE karwan.doc_{kind} ADD COLUMN IF NOT EXISTS f_{field} {of}")
+}
+
+/// How an index is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Build {
+    /// In the migration's transaction, on a table that is new.
+    AtOnce,
+    /// While others write, outside of any transaction.
+    BesideWriters,
+}
+
+/// The index for queries by a field.
+pub(super) fn index(kind: &str, field: &str, build: Build) -> String {
+    let concurrently = if build == Build::BesideWriters { "CONCURRENTLY " } else { "" };
+    let name = index_name(kind, field);
+    format!("CREATE INDEX {concurrently}{name} ON karwan.doc_{kind} (tenant_id, f_{field}, id)")
+}
+
+pub(super) fn index_name(kind: &str, field: &str) -> String {
+    format!("doc_{kind}__{field}")
 }
 
 /// What a program writes of a kind: the fields that it declares, in their order. Programs of two versions may differ, so
@@ -127,6 +144,14 @@ pub(super) fn functions(name: &str) -> String {
             v    bigint;
             gone boolean;
         BEGIN
+            IF p_action = -1 THEN
+                -- The unit writes nothing: it need only have read what belonged together.
+                SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id;
+                IF coalesce(v, 0) <> p_version THEN
+                    PERFORM karwan.conflict('{name}', p_tenant, p_id);
+                END IF;
+                RETURN;
+            END IF;
             FOR try IN 1..2 LOOP
                 IF p_action = 0 THEN
                     SELECT version, body IS NULL INTO v, gone FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR SHARE;
@@ -185,7 +210,7 @@ pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
         BEGIN
             -- With a check among them, documents are locked one by one in their order, each in its strongest mode: puts first
             -- and checks after deadlocked.
-            IF 0 = ANY (p_action) OR 1 = ANY (p_action) THEN
+            IF -1 = ANY (p_action) OR 0 = ANY (p_action) OR 1 = ANY (p_action) THEN
                 FOR i IN 1..n LOOP
                     CASE p_kind[i]
                     {locks}

@@ -139,6 +139,20 @@ impl Postgres {
         Ok(held.into_iter().map(|held| held.holder).collect())
     }
 
+    /// As maintenance's login and under no hat: ending a session needs the login's own rights.
+    pub async fn end_holders(&self, held_ms: i64) -> Result<Vec<Holder>, Error> {
+        let client = self.maintenance.connect().await?;
+        let rows = client.query(include_str!("schema/end_holders.sql"), &[&held_ms]).await.map_err(|cause| {
+            if cause.code() == Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) {
+                let remedy = "GRANT pg_signal_backend, pg_read_all_stats TO the login of maintenance".to_owned();
+                return Error::Permission { store: self.shown.clone(), remedy, cause: cause.into() };
+            }
+            self.error(cause)
+        })?;
+        let holder = |row: &tokio_postgres::Row| Holder { who: row.get(0), what: row.get(1), held_ms: row.get(2) };
+        Ok(rows.iter().map(holder).collect())
+    }
+
     pub async fn prune(&self, before_ms: i64) -> Result<u64, Error> {
         let pool = self.maintenance.pool(Hat::Maintenance, 1)?;
         let client = pool.get().await.map_err(|cause| super::pool_error(&self.shown, cause))?;

@@ -8,13 +8,18 @@ use serde_json::json;
 use tokio_postgres::{Client, Transaction};
 
 use super::connect::Target;
+use super::kinds::Build;
 use super::{backfill, error, kinds, template};
 use crate::error::Error;
-use crate::kind::{BadKind, FieldType, Kind, Kinds};
+use crate::kind::{BadKind, FieldType, KindType, Kinds};
 use crate::migrate::{ADMITS_FROM, Migrated, Progress, SCHEMA};
 
 /// The oldest server that works: views with the rights of their caller came with it.
 pub(super) const SERVER_MIN: u32 = 15;
+/// How long a change of a table may wait for those who use it, and how often it is tried.
+const LOCK_MS: u32 = 1000;
+const LOCK_ATTEMPTS_MAX: u32 = 20;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 const ROLES: [&str; 5] = ["karwan_owner", "karwan_app", "karwan_relay", "karwan_append", "karwan_maintenance"];
 /// Tables that hold tenants' rows, besides the documents.
 pub(super) const TENANT_TABLES: [&str; 8] = ["log", "intent", "unit", "inbox", "deadline", "effect", "parked", "dead"];
@@ -32,10 +37,9 @@ pub(crate) async fn migrate(
     check_server(&target.shown, &client).await?;
     make_roles(&target.shown, &client).await?;
     client.execute("SELECT pg_advisory_lock(hashtext('karwan.migrate'), 0)", &[]).await.map_err(bad)?;
-    let tx = client.transaction().await.map_err(bad)?;
-    let mut migrated = expand(&target.shown, &tx, catalogues, kinds).await?;
-    tx.commit().await.map_err(bad)?;
+    let mut migrated = expand_patiently(&target.shown, &mut client, catalogues, kinds).await?;
     client.execute("SELECT karwan.life()", &[]).await.map_err(bad)?;
+    index_fields(&client, kinds, progress).await.map_err(bad)?;
     // The lock is held to the end: two backfills would overwrite each other's place.
     migrated.backfilled = backfill::run(&target.shown, &mut client, kinds, progress).await?;
     client.execute("SELECT pg_advisory_unlock(hashtext('karwan.migrate'), 0)", &[]).await.map_err(bad)?;
@@ -93,6 +97,52 @@ fn cannot_make(store: &str, cause: tokio_postgres::Error) -> Error {
     Error::Permission { store: store.to_owned(), remedy: remedy.to_owned(), cause: cause.into() }
 }
 
+/// A table that is being written is changed in a moment, or not now: whoever waits for it makes all others wait.
+async fn expand_patiently(
+    store: &str,
+    client: &mut Client,
+    catalogues: &[&Catalogue],
+    kinds: &Kinds,
+) -> Result<Migrated, Error> {
+    let bad = |cause| error::error(store, cause);
+    let mut attempts = 0;
+    loop {
+        let tx = client.transaction().await.map_err(bad)?;
+        tx.batch_execute(&format!("SET LOCAL lock_timeout = {LOCK_MS}")).await.map_err(bad)?;
+        match expand(store, &tx, catalogues, kinds).await {
+            Ok(migrated) => {
+                tx.commit().await.map_err(bad)?;
+                return Ok(migrated);
+            }
+            Err(error) if attempts < LOCK_ATTEMPTS_MAX && error::is_lock_timeout(&error) => attempts += 1,
+            Err(error) => return Err(error),
+        }
+        tx.rollback().await.map_err(bad)?;
+        tokio::time::sleep(LOCK_PAUSE).await;
+    }
+}
+
+/// Indexes of fields that were added to tables with rows, built while others write. Building also waits for every
+/// transaction that began before the column was there, so that the backfill after it misses none of their documents.
+async fn index_fields(client: &Client, kinds: &Kinds, progress: Progress<'_>) -> Result<(), tokio_postgres::Error> {
+    client.batch_execute("SET ROLE karwan_owner; SET client_min_messages = warning").await?;
+    for kind in kinds.all() {
+        for field in kind.kind.fields {
+            let name = kinds::index_name(kind.kind.name, field.name);
+            let sql = "SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass('karwan.' || $1)";
+            match client.query_opt(sql, &[&name]).await?.map(|row| row.get::<_, bool>(0)) {
+                Some(true) => continue,
+                // A build that was interrupted leaves one that is not used.
+                Some(false) => client.batch_execute(&format!("DROP INDEX CONCURRENTLY karwan.{name}")).await?,
+                None => {}
+            }
+            progress(&format!("index of {}.{}", kind.kind.name, field.name), 0, 0);
+            client.batch_execute(&kinds::index(kind.kind.name, field.name, Build::BesideWriters)).await?;
+        }
+    }
+    client.batch_execute("RESET ROLE; RESET client_min_messages").await
+}
+
 async fn expand(
     store: &str,
     tx: &Transaction<'_>,
@@ -122,7 +172,7 @@ async fn expand(
         tx.batch_execute(sql).await.map_err(bad)?;
     }
     for kind in kinds.all() {
-        steps.extend(expand_kind(store, tx, &kind.kind).await?);
+        steps.extend(expand_kind(store, tx, kind).await?);
     }
     dispatch(tx).await.map_err(bad)?;
     tx.batch_execute(include_str!("schema/access.sql")).await.map_err(bad)?;
@@ -152,8 +202,9 @@ async fn present(store: &str, tx: &Transaction<'_>) -> Result<Option<i64>, Error
     }
 }
 
-async fn expand_kind(store: &str, tx: &Transaction<'_>, kind: &Kind) -> Result<Vec<String>, Error> {
+async fn expand_kind(store: &str, tx: &Transaction<'_>, of: &KindType) -> Result<Vec<String>, Error> {
     let bad = |cause| error::error(store, cause);
+    let kind = &of.kind;
     let name = kind.name;
     let mut steps = Vec::new();
     let row = tx.query_opt("SELECT shape FROM karwan.kind WHERE name = $1", &[&name]).await.map_err(bad)?;
@@ -168,20 +219,22 @@ async fn expand_kind(store: &str, tx: &Transaction<'_>, kind: &Kind) -> Result<V
         steps.push(format!("table {name}"));
     }
     let sql = "INSERT INTO karwan.kind (name, shape, carries) VALUES ($1, $2, $3)
-               ON CONFLICT (name) DO UPDATE SET shape = excluded.shape, carries = excluded.carries";
-    tx.execute(sql, &[&name, &kind.shape.cast_signed(), &kind.carries]).await.map_err(bad)?;
-    if stored.is_some_and(|stored| stored.unsigned_abs() < kind.shape) {
+               ON CONFLICT (name) DO UPDATE SET shape = greatest(kind.shape, excluded.shape), carries = excluded.carries";
+    tx.execute(sql, &[&name, &of.writes.cast_signed(), &kind.carries]).await.map_err(bad)?;
+    if stored.is_some_and(|stored| stored.unsigned_abs() < of.writes) {
         // What is read in another shape may have other fields: all of them are filled in again.
         let sql = "UPDATE karwan.field SET filled = false, at_tenant = NULL, at_id = NULL WHERE kind = $1";
         tx.execute(sql, &[&name]).await.map_err(bad)?;
-        steps.push(format!("shape {} of {name}", kind.shape));
+        steps.push(format!("shape {} of {name}", of.writes));
     }
     for field in kind.fields {
         let sql = "INSERT INTO karwan.field (kind, name, of, filled) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
         let added = tx.execute(sql, &[&name, &field.name, &type_name(field.of), &new]).await.map_err(bad)?;
         if added > 0 {
             tx.batch_execute(&kinds::column(name, field.name, field.of)).await.map_err(bad)?;
-            if !new {
+            if new {
+                tx.batch_execute(&kinds::index(name, field.name, Build::AtOnce)).await.map_err(bad)?;
+            } else {
                 steps.push(format!("column {name}.{}", field.name));
             }
             continue;

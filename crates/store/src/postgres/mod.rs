@@ -17,6 +17,7 @@ mod log;
 mod migrate;
 mod probe;
 mod report;
+mod tasks;
 mod template;
 
 use std::collections::HashMap;
@@ -182,7 +183,7 @@ async fn check_schema(store: &str, client: &tokio_postgres::Client, kinds: &Kind
         if shape > kind.kind.shape {
             return Err(Error::ShapeNewer { kind: kind.kind.name.to_owned(), found: shape, known: kind.kind.shape });
         }
-        if !known || shape < kind.kind.shape {
+        if !known || shape < kind.writes {
             let store = format!("the document kind `{}` of {store}", kind.kind.name);
             return Err(Error::NotMigrated { store });
         }

@@ -1,3 +1,3 @@
 -- Keeps what was given up.
-INSERT INTO dead (consumer, event, seq, tenant, subject, key, due, attempts, error, envelope, at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO dead (consumer, event, seq, logged, tenant, subject, key, due, attempts, error, envelope, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

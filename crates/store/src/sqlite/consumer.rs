@@ -62,15 +62,15 @@ pub(super) fn save_position(connection: &Connection, hold: &LaneHold, seq: Seq, 
 }
 
 /// Claims one event: it was neither handled nor given up, and is parked exactly if the claim says so.
-pub(super) fn claim(connection: &Connection, claim: &Claim, now: i64) -> Result<(), Fault> {
-    let refused = || Error::Claimed { consumer: claim.consumer.clone(), event: claim.event };
+pub(super) fn claim(connection: &Connection, consumer: &str, claim: &Claim) -> Result<(), Fault> {
+    let refused = || Error::Claimed { consumer: consumer.to_owned(), event: claim.event };
     let event = claim.event.bits().to_be_bytes();
-    let unparked = unpark(connection, &claim.consumer, claim.event)?;
+    let unparked = unpark(connection, consumer, claim.event)?;
     if unparked != claim.parked {
         return Err(refused().into());
     }
     let sql = "INSERT INTO inbox (consumer, event, tenant, seq, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
-    let values = params![claim.consumer, event, claim.tenant.to_be_bytes(), claim.seq, now];
+    let values = params![consumer, event, claim.tenant.to_be_bytes(), claim.seq, claim.logged];
     let claimed = connection.prepare_cached(sql)?.execute(values)?;
     if claimed == 1 { Ok(()) } else { Err(refused().into()) }
 }
@@ -106,6 +106,7 @@ pub(super) fn park(connection: &Connection, hold: &LaneHold, events: &[Parked]) 
             event.to_be_bytes(),
             hold.lane,
             parked.seq,
+            parked.logged,
             parked.tenant.to_be_bytes(),
             parked.subject,
             parked.key,
@@ -120,7 +121,7 @@ pub(super) fn park(connection: &Connection, hold: &LaneHold, events: &[Parked]) 
 
 /// What is parked in a lane, in order.
 pub(super) fn parked(connection: &Connection, lane: &Lane, limit: usize) -> Result<Vec<Parked>, Fault> {
-    let sql = "SELECT seq, tenant, subject, key, event, due, attempts, error, envelope FROM parked
+    let sql = "SELECT seq, tenant, subject, key, event, due, attempts, error, envelope, logged FROM parked
                WHERE consumer = ? AND lane = ? ORDER BY seq LIMIT ?";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![lane.consumer, lane.number, limit as i64], parked_row)?;
@@ -130,15 +131,15 @@ pub(super) fn parked(connection: &Connection, lane: &Lane, limit: usize) -> Resu
 /// Gives an event up: it leaves the parked ones, if it was there, and is claimed.
 pub(super) fn bury(connection: &Connection, hold: &LaneHold, dead: &Dead, now: i64) -> Result<(), Fault> {
     check_lane(connection, hold)?;
-    let Parked { seq, tenant, event, .. } = dead.event;
+    let Parked { seq, logged, tenant, event, .. } = dead.event;
     // Parked or not, it is not parked any more when it is claimed.
     unpark(connection, &hold.consumer, event)?;
-    let claimed = Claim { tenant, consumer: hold.consumer.clone(), event, seq, parked: false };
-    claim(connection, &claimed, now)?;
+    claim(connection, &hold.consumer, &Claim { parked: false, ..dead.event.claim() })?;
     connection.prepare_cached(include_str!("bury.sql"))?.execute(params![
         hold.consumer,
         event.bits().to_be_bytes(),
         seq,
+        logged,
         tenant.to_be_bytes(),
         dead.event.subject,
         dead.event.key,
@@ -153,11 +154,11 @@ pub(super) fn bury(connection: &Connection, hold: &LaneHold, dead: &Dead, now: i
 
 /// Dead letters of a consumer, oldest first, after a number.
 pub(super) fn dead(connection: &Connection, consumer: &str, after: Seq, limit: usize) -> Result<Vec<Dead>, Fault> {
-    let sql = "SELECT seq, tenant, subject, key, event, due, attempts, error, envelope, at FROM dead
+    let sql = "SELECT seq, tenant, subject, key, event, due, attempts, error, envelope, logged, at FROM dead
                WHERE consumer = ? AND seq > ? ORDER BY seq LIMIT ?";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![consumer, after, limit as i64], |row| {
-        Ok(Dead { event: parked_row(row)?, at: row.get(9)? })
+        Ok(Dead { event: parked_row(row)?, at: row.get(10)? })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -166,6 +167,7 @@ fn parked_row(row: &Row<'_>) -> rusqlite::Result<Parked> {
     let (tenant, event): ([u8; 16], [u8; 16]) = (row.get(1)?, row.get(4)?);
     Ok(Parked {
         seq: row.get(0)?,
+        logged: row.get(9)?,
         tenant: u128::from_be_bytes(tenant),
         subject: row.get(2)?,
         key: row.get(3)?,

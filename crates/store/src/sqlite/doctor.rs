@@ -29,7 +29,14 @@ pub(super) fn doctor(path: &Path, now_ms: i64) -> Result<Vec<Check>, Error> {
         }
     };
     let mut checks = vec![Check::good("schema", format!("schema {}", meta.schema)), life(path, meta), wal(path)];
-    for check in [integrity, |it: &Connection, _| log_range(it), clock, lanes, |it: &Connection, _| waiting(it)] {
+    for check in [
+        integrity,
+        |it: &Connection, _| log_range(it),
+        clock,
+        lanes,
+        |it: &Connection, _| waiting(it),
+        |it: &Connection, _| fields(it),
+    ] {
         checks.push(check(&connection, now_ms).map_err(|fault: Fault| fault.error(path))?);
     }
     Ok(checks)
@@ -99,4 +106,14 @@ fn waiting(connection: &Connection) -> Result<Check, Fault> {
         return Ok(Check::good("events", found));
     }
     Ok(Check::not_good("events", Health::Warning, found, "look at the dead letters, and retry or drop them"))
+}
+
+fn fields(connection: &Connection) -> Result<Check, Fault> {
+    let sql = "SELECT coalesce(group_concat(kind || '.' || name, ', '), '') FROM field WHERE NOT filled";
+    let unfilled: String = connection.query_row(sql, [], |row| row.get(0))?;
+    if unfilled.is_empty() {
+        return Ok(Check::good("documents", "every document has its declared fields"));
+    }
+    let found = format!("not every document has: {unfilled}");
+    Ok(Check::not_good("documents", Health::Warning, found, "run `karwan migrate` of the newest program"))
 }

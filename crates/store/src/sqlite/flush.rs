@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::log::Seq;
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
-use crate::sqlite::{consumer, log};
-use crate::write_set::{DeadlineWrite, EffectWrite, Fact, Flushed, UnitClaim, WriteSet, slot};
+use crate::sqlite::{consumer, log, tasks};
+use crate::write_set::{Fact, Flushed, UnitClaim, WriteSet, slot};
 
 /// Writes all of it, or answers why nothing of it may stay. `now` is by the store's clock.
 pub(super) fn flush(connection: &Connection, tables: &Tables, set: &WriteSet, now: i64) -> Result<Flushed, Fault> {
@@ -24,17 +24,25 @@ pub(super) fn flush(connection: &Connection, tables: &Tables, set: &WriteSet, no
     for unit in &set.units {
         claim_unit(connection, unit, now)?;
     }
-    for claim in &set.claims {
-        consumer::claim(connection, claim, now)?;
+    if let Some(hold) = &set.lane {
+        for claim in &set.claims {
+            consumer::claim(connection, &hold.consumer, claim)?;
+        }
+    }
+    for deadline in &set.fired {
+        tasks::fire(connection, deadline)?;
+    }
+    for effect in &set.settled {
+        tasks::settle(connection, *effect)?;
     }
     for document in &set.documents {
         tables.write(connection, document)?;
     }
     for deadline in &set.deadlines {
-        write_deadline(connection, deadline)?;
+        tasks::write_deadline(connection, deadline)?;
     }
     for effect in &set.effects {
-        write_effect(connection, effect, now)?;
+        tasks::write_effect(connection, effect, now)?;
     }
     let subjects = set.facts.iter().map(|fact| subject(connection, &fact.subject)).collect::<Result<Vec<_>, _>>()?;
     record_intents(connection, &set.facts, &subjects, now)?;
@@ -62,34 +70,6 @@ pub(super) fn unit_committed(connection: &Connection, unit: UnitClaim) -> Result
     Ok(statement.exists(params![unit.tenant.to_be_bytes(), unit.id.to_be_bytes()])?)
 }
 
-fn write_deadline(connection: &Connection, deadline: &DeadlineWrite) -> rusqlite::Result<()> {
-    let DeadlineWrite { kind, id, due, body, .. } = deadline;
-    let tenant = deadline.tenant.to_be_bytes();
-    match due {
-        Some(due) => {
-            let sql = "INSERT INTO deadline (tenant, kind, id, due, body) VALUES (?, ?, ?, ?, ?)
-                       ON CONFLICT (tenant, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body";
-            connection.prepare_cached(sql)?.execute(params![tenant, kind, id, due, body])?;
-        }
-        None => {
-            let sql = "DELETE FROM deadline WHERE tenant = ? AND kind = ? AND id = ?";
-            connection.prepare_cached(sql)?.execute(params![tenant, kind, id])?;
-        }
-    }
-    Ok(())
-}
-
-/// An id that exists is left alone: neither a replay nor a repeated command calls twice.
-fn write_effect(connection: &Connection, effect: &EffectWrite, now: i64) -> rusqlite::Result<()> {
-    let EffectWrite { kind, key, body, .. } = effect;
-    let (tenant, id) = (effect.tenant.to_be_bytes(), effect.id.to_be_bytes());
-    let sql = "INSERT INTO effect (tenant, id, kind, key, slot, body, due, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
-               ON CONFLICT DO NOTHING";
-    let slot = slot(effect.tenant, key);
-    connection.prepare_cached(sql)?.execute(params![tenant, id, kind, key, slot, body, now])?;
-    Ok(())
-}
-
 /// The number of a subject, given now where no migration has given it.
 pub(super) fn subject(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     let mut known = connection.prepare_cached("SELECT id FROM subject WHERE name = ?")?;
@@ -104,10 +84,10 @@ pub(super) fn subject(connection: &Connection, name: &str) -> rusqlite::Result<i
 fn record_intents(connection: &Connection, facts: &[Fact], subjects: &[i64], now: i64) -> Result<(), Fault> {
     let mut repeated: Vec<(&Fact, EventId)> = Vec::new();
     for (fact, subject) in facts.iter().zip(subjects) {
-        let Some((hash, event)) = known_intent(connection, fact, *subject)? else {
-            record_intent(connection, fact, *subject, now)?;
+        if record_intent(connection, fact, *subject, now)? {
             continue;
-        };
+        }
+        let (hash, event) = known_intent(connection, fact, *subject)?;
         if hash != fact.payload_hash {
             let (subject, intent) = (fact.subject.clone(), fact.intent.clone());
             return Err(Error::IntentDiffers { subject, intent, event }.into());
@@ -123,28 +103,22 @@ fn record_intents(connection: &Connection, facts: &[Fact], subjects: &[i64], now
     }
 }
 
-fn known_intent(connection: &Connection, fact: &Fact, subject: i64) -> rusqlite::Result<Option<(u128, EventId)>> {
-    let sql = "SELECT payload_hash, event FROM intent WHERE tenant = ? AND subject = ? AND idem = ?";
-    let mut statement = connection.prepare_cached(sql)?;
-    let known = statement.query_row(params![fact.tenant.to_be_bytes(), subject, fact.intent], |row| {
-        let (hash, event): ([u8; 16], [u8; 16]) = (row.get(0)?, row.get(1)?);
-        Ok((u128::from_be_bytes(hash), EventId::from_bits(u128::from_be_bytes(event))))
-    });
-    known.optional()
+/// Records an intent; whether it is new.
+fn record_intent(connection: &Connection, fact: &Fact, subject: i64, now: i64) -> rusqlite::Result<bool> {
+    let sql = "INSERT INTO intent (tenant, subject, idem, payload_hash, event, at) VALUES (?, ?, ?, ?, ?, ?)
+               ON CONFLICT DO NOTHING";
+    let (tenant, hash) = (fact.tenant.to_be_bytes(), fact.payload_hash.to_be_bytes());
+    let values = params![tenant, subject, fact.intent, hash, fact.event.bits().to_be_bytes(), now];
+    Ok(connection.prepare_cached(sql)?.execute(values)? == 1)
 }
 
-fn record_intent(connection: &Connection, fact: &Fact, subject: i64, now: i64) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO intent (tenant, subject, idem, payload_hash, event, at) VALUES (?, ?, ?, ?, ?, ?)";
-    let (hash, event) = (fact.payload_hash.to_be_bytes(), fact.event.bits().to_be_bytes());
-    connection.prepare_cached(sql)?.execute(params![
-        fact.tenant.to_be_bytes(),
-        subject,
-        fact.intent,
-        hash,
-        event,
-        now
-    ])?;
-    Ok(())
+fn known_intent(connection: &Connection, fact: &Fact, subject: i64) -> rusqlite::Result<(u128, EventId)> {
+    let sql = "SELECT payload_hash, event FROM intent WHERE tenant = ? AND subject = ? AND idem = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row(params![fact.tenant.to_be_bytes(), subject, fact.intent], |row| {
+        let (hash, event): ([u8; 16], [u8; 16]) = (row.get(0)?, row.get(1)?);
+        Ok((u128::from_be_bytes(hash), EventId::from_bits(u128::from_be_bytes(event))))
+    })
 }
 
 fn append(connection: &Connection, fact: &Fact, subject: i64, now: i64) -> rusqlite::Result<Seq> {

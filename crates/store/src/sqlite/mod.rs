@@ -15,6 +15,7 @@ mod log;
 mod readers;
 mod report;
 mod schema;
+mod tasks;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -24,10 +25,12 @@ use karwan_envelope::time::{Clock, SystemClock};
 use karwan_registry::Catalogue;
 use rusqlite::Connection;
 
-use crate::backend::Refusal;
+use crate::backend::{Refusal, Void};
 use crate::backup::Copied;
-use crate::consumer::{Dead, Lane, LaneTaken, Parked};
+use crate::consumer::{Dead, Lane, LaneTaken, Parked, Share};
+use crate::deadline::Deadline;
 use crate::doctor::Check;
+use crate::effect::{Effect, EffectRef, Outcome};
 use crate::error::{DatabaseError, Error};
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
@@ -153,8 +156,27 @@ impl Sqlite {
         flushed.map_err(|fault| fault.refusal(&self.path))
     }
 
-    pub async fn unit_committed(&self, claim: UnitClaim) -> Result<bool, Error> {
+    /// No flush is under way that its caller was not answered about, so nothing need be made void.
+    pub async fn unit_committed(&self, claim: UnitClaim, _: Void) -> Result<bool, Error> {
         self.read(move |connection| flush::unit_committed(connection, claim)).await
+    }
+
+    pub async fn due_deadlines(&self, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Deadline>, Error> {
+        self.read(move |connection| tasks::due_deadlines(connection, share, now_ms, limit)).await
+    }
+
+    pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
+        let kind = kind.to_owned();
+        self.read(move |connection| tasks::due_effects(connection, &kind, share, now_ms, limit)).await
+    }
+
+    pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
+        let (hold, outcome) = (hold.clone(), outcome.clone());
+        self.write(move |connection, _| tasks::record_effect(connection, &hold, effect, &outcome)).await
+    }
+
+    pub async fn suspended(&self) -> Result<bool, Error> {
+        self.read(tasks::suspended).await
     }
 
     pub async fn highest(&self) -> Result<Seq, Error> {
@@ -177,6 +199,10 @@ impl Sqlite {
 
     /// Nobody holds readers back: the writer's transaction ends before anybody else's begins.
     pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
+        Ok(Vec::new())
+    }
+
+    pub async fn end_holders(&self, _: i64) -> Result<Vec<Holder>, Error> {
         Ok(Vec::new())
     }
 

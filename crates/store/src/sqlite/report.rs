@@ -56,7 +56,7 @@ pub(super) struct Prunable {
 /// Every table that is pruned.
 pub(super) const PRUNABLE: [Prunable; 2] = [
     Prunable { table: "intent", key: "tenant, subject, idem", columns: 3 },
-    Prunable { table: "unit", key: "tenant, id", columns: 2 },
+    Prunable { table: "unit", key: "id, tenant", columns: 2 },
 ];
 
 /// Forgets what is older than an instant in one chunk of a table, in the order of its key; answers how many went, and

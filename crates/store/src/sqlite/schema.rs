@@ -11,7 +11,7 @@ use karwan_registry::Catalogue;
 use rusqlite::{Connection, params};
 
 use crate::error::Error;
-use crate::kind::{BadKind, Field, FieldType, Kind, Kinds};
+use crate::kind::{BadKind, Field, FieldType, KindType, Kinds};
 use crate::migrate::{ADMITS_FROM, Migrated, Progress, SCHEMA, admit};
 use crate::sqlite::error::{Fault, name, said};
 use crate::sqlite::{backfill, documents, file, flush};
@@ -80,16 +80,17 @@ fn expand(
         steps.push(format!("{} subjects", after - before));
     }
     for it in kinds.all() {
-        expand_kind(connection, &it.kind, steps)?;
+        expand_kind(connection, it, steps)?;
     }
     Ok(transaction.commit()?)
 }
 
-fn expand_kind(connection: &Connection, kind: &Kind, steps: &mut Vec<String>) -> Result<(), Fault> {
+fn expand_kind(connection: &Connection, of: &KindType, steps: &mut Vec<String>) -> Result<(), Fault> {
+    let kind = &of.kind;
     let stored = stored_kind(connection, kind.name)?;
     let Some(stored) = stored else {
         connection.execute_batch(&documents::create(kind.name))?;
-        connection.execute("INSERT INTO kind VALUES (?, ?, x'', '')", params![kind.name, kind.shape])?;
+        connection.execute("INSERT INTO kind VALUES (?, ?, x'', '')", params![kind.name, of.writes])?;
         steps.push(format!("table {}", kind.name));
         for field in kind.fields {
             connection.execute_batch(&documents::add_field(kind.name, field))?;
@@ -101,11 +102,11 @@ fn expand_kind(connection: &Connection, kind: &Kind, steps: &mut Vec<String>) ->
     if stored.shape > kind.shape {
         return Err(Error::ShapeNewer { kind: kind.name.to_owned(), found: stored.shape, known: kind.shape }.into());
     }
-    if stored.shape < kind.shape {
+    if stored.shape < of.writes {
         // An upcast body may give other values: all columns are filled again.
-        connection.execute("UPDATE kind SET shape = ?2 WHERE name = ?1", params![kind.name, kind.shape])?;
+        connection.execute("UPDATE kind SET shape = ?2 WHERE name = ?1", params![kind.name, of.writes])?;
         forget_filled(connection, kind.name, stored.fields.keys().map(String::as_str))?;
-        steps.push(format!("shape {} of {}", kind.shape, kind.name));
+        steps.push(format!("shape {} of {}", of.writes, kind.name));
     }
     for field in kind.fields {
         match stored.fields.get(field.name) {
@@ -160,7 +161,7 @@ fn forget_filled<'a>(
 
 /// Whether the store has what a program with these kinds needs.
 pub(super) fn admit_kinds(path: &Path, connection: &Connection, kinds: &Kinds) -> Result<(), Fault> {
-    for kind in kinds.all().iter().map(|it| &it.kind) {
+    for KindType { kind, writes, .. } in kinds.all() {
         let behind = || Error::NotMigrated { store: format!("the document kind `{}` of {}", kind.name, name(path)) };
         let stored = stored_kind(connection, kind.name)?.ok_or_else(behind)?;
         if stored.shape > kind.shape {
@@ -170,7 +171,7 @@ pub(super) fn admit_kinds(path: &Path, connection: &Connection, kinds: &Kinds) -
         let filled = |field: &Field| {
             stored.fields.get(field.name).is_some_and(|known| known.filled && known.of == type_name(field.of))
         };
-        if stored.shape < kind.shape || !kind.fields.iter().all(filled) {
+        if stored.shape < *writes || !kind.fields.iter().all(filled) {
             return Err(behind().into());
         }
     }

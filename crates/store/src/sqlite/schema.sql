@@ -61,12 +61,12 @@ CREATE TABLE intent (
     PRIMARY KEY (tenant, subject, idem)
 ) STRICT, WITHOUT ROWID;
 
--- Ids of units from outside: each commits once.
+-- Ids of units from outside: each commits once. Most ids grow with time, so that new ones lie side by side.
 CREATE TABLE unit (
     tenant BLOB NOT NULL,
     id     BLOB NOT NULL,
     at     INTEGER NOT NULL,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id, tenant)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE inbox (
@@ -74,6 +74,7 @@ CREATE TABLE inbox (
     event    BLOB NOT NULL,
     tenant   BLOB NOT NULL,
     seq      INTEGER NOT NULL,
+    -- When the event entered the log.
     at       INTEGER NOT NULL,
     PRIMARY KEY (consumer, event)
 ) STRICT, WITHOUT ROWID;
@@ -82,6 +83,7 @@ CREATE TABLE deadline (
     tenant BLOB NOT NULL,
     kind   TEXT NOT NULL,
     id     TEXT NOT NULL,
+    slot   INTEGER NOT NULL,
     due    INTEGER NOT NULL,
     body   TEXT NOT NULL,
     PRIMARY KEY (tenant, kind, id)
@@ -90,6 +92,8 @@ CREATE TABLE deadline (
 CREATE INDEX deadline_due ON deadline (due);
 
 CREATE TABLE effect (
+    -- The order of recording, which is the order of calling within a kind and key.
+    seq      INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant   BLOB NOT NULL,
     id       BLOB NOT NULL,
     kind     TEXT NOT NULL,
@@ -99,13 +103,15 @@ CREATE TABLE effect (
     state    TEXT NOT NULL DEFAULT 'waiting'
              CONSTRAINT known_state CHECK (state IN ('waiting', 'answered', 'done', 'dead')),
     attempts INTEGER NOT NULL DEFAULT 0,
-    due      INTEGER NOT NULL,
+    -- Not before; a new one may be tried at once.
+    due      INTEGER NOT NULL DEFAULT 0,
     answer   TEXT,
+    error    TEXT,
     at       INTEGER NOT NULL,
-    PRIMARY KEY (tenant, id)
+    UNIQUE (tenant, id)
 ) STRICT;
--- For the calls that are to be made.
-CREATE INDEX effect_waiting ON effect (kind, due) WHERE state IN ('waiting', 'answered');
+-- For the calls that are to be made, and the order within a key.
+CREATE INDEX effect_open ON effect (kind, tenant, key, seq) WHERE state IN ('waiting', 'answered');
 
 CREATE TABLE node (
     name        TEXT PRIMARY KEY,
@@ -129,6 +135,8 @@ CREATE TABLE parked (
     event    BLOB NOT NULL,
     lane     INTEGER NOT NULL,
     seq      INTEGER NOT NULL,
+    -- When the event entered the log.
+    logged   INTEGER NOT NULL,
     tenant   BLOB NOT NULL,
     subject  TEXT NOT NULL,
     key      TEXT NOT NULL,
@@ -145,6 +153,7 @@ CREATE TABLE dead (
     consumer TEXT NOT NULL,
     event    BLOB NOT NULL,
     seq      INTEGER NOT NULL,
+    logged   INTEGER NOT NULL,
     tenant   BLOB NOT NULL,
     subject  TEXT NOT NULL,
     key      TEXT NOT NULL,

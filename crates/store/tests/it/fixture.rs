@@ -188,6 +188,26 @@ impl Fixture {
         }
     }
 
+    /// How many rows these tables have; a kind's name stands for its documents and tombstones.
+    pub fn rows_of(&self, tables: &[&str]) -> Vec<String> {
+        let count = |table: &&str| {
+            let table = if *table == "unit" { (*table).to_owned() } else { format!("doc_{table}") };
+            match &self.home {
+                Home::Folder(_) => self.texts(&format!("SELECT CAST(count(*) AS TEXT) FROM {table}")).remove(0),
+                Home::Database(database) => lines(database, &format!("SELECT count(*) FROM karwan.{table}")).remove(0),
+            }
+        };
+        tables.iter().map(count).collect()
+    }
+
+    /// Forgets which events were handled, as a seek back does.
+    pub fn forget_claims(&self) {
+        match &self.home {
+            Home::Folder(_) => drop(self.raw().execute("DELETE FROM inbox", []).expect("the table is there")),
+            Home::Database(database) => drop(database.psql("DELETE FROM karwan.inbox").expect("the table is there")),
+        }
+    }
+
     fn texts(&self, sql: &str) -> Vec<String> {
         let connection = self.raw();
         let mut statement = connection.prepare(sql).expect("the statement is right");
@@ -226,6 +246,11 @@ pub async fn log(store: &Store) -> Vec<LogRow> {
             return rows;
         }
     }
+}
+
+/// An instant at which everything is due.
+pub fn later() -> Timestamp {
+    Timestamp::from_unix_ms(4_000_000_000_000)
 }
 
 /// A request for the first tenant.

@@ -31,7 +31,7 @@ pub struct Figures {
 pub struct Line {
     /// What was done.
     pub name: &'static str,
-    /// By how many at once.
+    /// By how many at once: connections on Postgres, callers on SQLite.
     pub callers: usize,
     /// How many of them, each time.
     pub events: u32,
@@ -85,7 +85,7 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}, events of {} bytes, median of {} pairs", self.store, self.event_bytes, self.pairs)?;
         if !self.lines.is_empty() {
-            let header = ["WHAT", "CALLERS", "PER SECOND", "BASE", "PER SECOND", "RATIO", "AIM"];
+            let header = ["WHAT", "AT ONCE", "PER SECOND", "BASE", "PER SECOND", "RATIO", "AIM"];
             let rows: Vec<Vec<String>> = self.lines.iter().map(cells).collect();
             writeln!(f, "{}", output::table(&header, &rows, Paint::stdout()))?;
         }

@@ -19,6 +19,8 @@ use crate::progress::Progress;
 const A_UNIT: u32 = 250;
 /// Connections of the batched lines.
 const CONNECTIONS: [usize; 3] = [1, 4, 16];
+/// Callers a connection in those: while one waits for the database, another builds its unit.
+const CALLERS_A_CONNECTION: usize = 2;
 /// And of the line with one event a transaction, and how much fewer of them it takes.
 const SINGLE_CONNECTIONS: usize = 16;
 const SINGLE_SHARE: u32 = 10;
@@ -59,8 +61,8 @@ async fn within(args: &Args, scratch: &Scratch, progress: &Progress) -> Result<F
         figures.rounds = run_rounds(args, rounds, scratch, &serials, progress).await?;
         return Ok(figures);
     }
-    for callers in CONNECTIONS {
-        figures.lines.push(batched(args, callers, scratch, (&serials, &rows), progress).await?);
+    for connections in CONNECTIONS {
+        figures.lines.push(batched(args, connections, scratch, (&serials, &rows), progress).await?);
     }
     let pgbench = Pgbench::find(&client, scratch, &rows).await?;
     figures.lines.push(single(args, scratch, &serials, pgbench, progress).await?);
@@ -69,21 +71,22 @@ async fn within(args: &Args, scratch: &Scratch, progress: &Progress) -> Result<F
 
 async fn batched(
     args: &Args,
-    callers: usize,
+    connections: usize,
     scratch: &Scratch,
     (serials, rows): (&Serials, &Arc<Rows>),
     progress: &Progress,
 ) -> Result<Line, Failure> {
+    let callers = connections * CALLERS_A_CONNECTION;
     let load = Load { callers, events: args.events, a_unit: A_UNIT };
-    let store = Store::open(&scratch.node, load::options(callers)?).await?;
-    progress.tell(&format!("batched, {callers} connections"), 0, u64::from(args.events) * u64::from(args.pairs));
+    let store = Store::open(&scratch.node, load::options(connections)?).await?;
+    progress.tell(&format!("batched, {connections} connections"), 0, u64::from(args.events) * u64::from(args.pairs));
     let mut pairs = Vec::new();
     for _ in 0..args.pairs {
         let rate = load::append(&store, load, serials, progress).await?;
-        let base = bare::insert(&scratch.node, rows, callers, args.events).await?;
+        let base = bare::insert(&scratch.node, rows, connections, args.events).await?;
         pairs.push((rate, Some(base)));
     }
-    let line = Line::of("append, batched", callers, args.events, &pairs);
+    let line = Line::of("append, batched", connections, args.events, &pairs);
     Ok(Line { base_name: "plain INSERT", aim: "at least 0.35, aim 0.5", ..line })
 }
 

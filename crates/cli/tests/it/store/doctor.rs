@@ -12,7 +12,9 @@ fn a_store_in_order_is_all_ok() {
     for line in answer.stdout.lines() {
         assert!(line.starts_with("ok   "), "{line}");
     }
-    for name in ["server", "schema", "roles", "row-level security", "horizon", "clock", "partitions", "life", "disk"] {
+    for name in
+        ["server", "schema", "roles", "row-level security", "horizon", "clock", "partitions", "incarnation", "disk"]
+    {
         assert!(answer.stdout.contains(&format!("ok   {name}: ")), "{name}: {}", answer.stdout);
     }
     let checks = karwan(&["doctor", "--store", &place.url(), "--format", "json"]).exits(0).json();

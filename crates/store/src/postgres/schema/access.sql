@@ -17,14 +17,17 @@ GRANT INSERT, UPDATE, DELETE
 GRANT UPDATE ON karwan.field TO karwan_maintenance;
 GRANT SELECT, DELETE ON karwan.intent, karwan.unit TO karwan_maintenance;
 GRANT EXECUTE ON FUNCTION karwan.drop_stretch(bigint), karwan.resume(), karwan.new_life(boolean),
-    karwan.make_partitions(bigint, integer) TO karwan_maintenance;
+    karwan.make_partitions(bigint, integer), karwan.make_inbox_leaves(integer) TO karwan_maintenance;
 GRANT EXECUTE ON FUNCTION karwan.append(uuid, text, text, text, text, uuid, uuid, text, text, text) TO karwan_append;
-GRANT EXECUTE ON FUNCTION karwan.flush(
-    uuid[], text, integer, bigint, uuid[], uuid[], bigint[], boolean[], bigint[], uuid[], uuid[], text[], uuid[], text[],
-    bigint[], boolean[], smallint[], integer[], text[], integer, text[], uuid[], text[], text[], timestamptz[], text[],
-    uuid[], uuid[], text[], text[], smallint[], text[], uuid[], integer[], text[], smallint[], uuid[], text[], uuid[], text[]
-) TO karwan_app;
-GRANT EXECUTE ON FUNCTION karwan.unit_committed(uuid, uuid), karwan.canary() TO karwan_app;
+-- Of these there is one signature a schema; older ones stay for older programs.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'karwan'::regnamespace AND proname IN ('flush', 'unit_committed', 'canary') LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO karwan_app', f);
+    END LOOP;
+END $$;
 GRANT EXECUTE ON FUNCTION karwan.check_lane(text, integer, bigint), karwan.as_jsonb(text) TO karwan_relay, karwan_maintenance;
 
 -- The view of the documents' outbox table, for operators.

@@ -28,6 +28,37 @@ BEGIN
     RETURN made;
 END $$;
 
+-- Makes a leaf of the inbox a week, ahead of the clock. Claims find the rest of time in the default leaf.
+CREATE OR REPLACE FUNCTION karwan.make_inbox_leaves(ahead integer DEFAULT 5)
+RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+    week timestamptz;
+    leaf text;
+    made integer := 0;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtext('karwan.make_inbox_leaves'), 0) THEN
+        RETURN 0;
+    END IF;
+    FOR place IN 0..ahead LOOP
+        week := date_trunc('week', clock_timestamp()) + place * interval '7 days';
+        leaf := 'inbox_' || to_char(week, 'YYYYMMDD');
+        CONTINUE WHEN to_regclass('karwan.' || leaf) IS NOT NULL;
+        BEGIN
+            EXECUTE format('CREATE TABLE karwan.%I (LIKE karwan.inbox INCLUDING INDEXES INCLUDING STORAGE)', leaf);
+            EXECUTE format('ALTER TABLE karwan.%I ENABLE ROW LEVEL SECURITY', leaf);
+            EXECUTE format('ALTER TABLE karwan.%I FORCE ROW LEVEL SECURITY', leaf);
+            EXECUTE format('ALTER TABLE karwan.inbox ATTACH PARTITION karwan.%I FOR VALUES FROM (%L) TO (%L)',
+                           leaf, week, week + interval '7 days');
+            made := made + 1;
+        EXCEPTION WHEN check_violation OR lock_not_available THEN
+            -- A clock that was ahead for a while has left claims of this week in the default leaf; they stay there. Or
+            -- somebody reads it right now, and the next start makes the leaf.
+            NULL;
+        END;
+    END LOOP;
+    RETURN made;
+END $$;
+
 -- A key's number, the same in every language: the first eight bytes of SHA-256 over `<tenant>:<key>`.
 CREATE OR REPLACE FUNCTION karwan.key_number(tenant uuid, key text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -45,7 +76,7 @@ END $$;
 
 -- Says why not every intent of a write was new. Never returns.
 CREATE OR REPLACE FUNCTION karwan.refuse_intents(
-    p_tenant uuid[], p_subject integer[], p_idem text[], p_hash uuid[], p_event uuid[]
+    p_tenant uuid[], p_subject integer[], p_idem text[], p_hash uuid[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     fact  record;
@@ -53,19 +84,15 @@ DECLARE
     old   integer := 0;
 BEGIN
     FOR fact IN
-        SELECT i.ord, i.subject, i.idem, i.hash, i.event, known.payload_hash AS known_hash, known.event_id AS known_event
-        FROM unnest(p_tenant, p_subject, p_idem, p_hash, p_event) WITH ORDINALITY AS i(tenant, subject, idem, hash, event, ord)
+        SELECT i.ord, i.subject, i.idem, i.hash, known.payload_hash AS known_hash, known.event_id AS known_event
+        FROM unnest(p_tenant, p_subject, p_idem, p_hash) WITH ORDINALITY AS i(tenant, subject, idem, hash, ord)
         LEFT JOIN LATERAL (
             SELECT payload_hash, event_id FROM karwan.intent
             WHERE tenant_id = i.tenant AND subject = i.subject AND intent.idem = i.idem
         ) known ON true
         ORDER BY i.ord
     LOOP
-        CONTINUE WHEN fact.known_event = fact.event;
-        IF fact.known_event IS NULL THEN
-            -- Whoever had it was rolled back or pruned between two statements.
-            PERFORM karwan.conflict('intent', p_tenant[1], fact.idem);
-        END IF;
+        CONTINUE WHEN fact.known_event IS NULL;
         IF fact.known_hash <> fact.hash THEN
             RAISE EXCEPTION 'another payload' USING ERRCODE = 'KW004',
                 DETAIL = jsonb_build_array((SELECT name FROM karwan.subject WHERE id = fact.subject), fact.idem, fact.known_event);
@@ -78,26 +105,31 @@ BEGIN
     IF old = cardinality(p_idem) THEN
         RAISE EXCEPTION 'repeated' USING ERRCODE = 'KW003', DETAIL = first.known_event;
     END IF;
+    IF old = 0 THEN
+        SELECT i.subject, i.idem INTO first
+        FROM unnest(p_tenant, p_subject, p_idem) AS i(tenant, subject, idem)
+        GROUP BY i.tenant, i.subject, i.idem HAVING count(*) > 1 LIMIT 1;
+        IF NOT FOUND THEN
+            -- Whoever had it was pruned between two statements.
+            PERFORM karwan.conflict('intent', p_tenant[1], p_idem[1]);
+        END IF;
+    END IF;
     RAISE EXCEPTION 'mixed' USING ERRCODE = 'KW006',
         DETAIL = jsonb_build_array((SELECT name FROM karwan.subject WHERE id = first.subject), first.idem);
 END $$;
 
 -- Records intents; raises unless all are new. In the order of (tenant, subject, idem), so that two writes do not deadlock.
+-- A plain insert with a handler: ON CONFLICT looks twice, and intents are the largest cost of an append.
 CREATE OR REPLACE FUNCTION karwan.record_intents(
     p_tenant uuid[], p_subject integer[], p_idem text[], p_hash uuid[], p_event uuid[]
 ) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    fresh bigint;
 BEGIN
     INSERT INTO karwan.intent (tenant_id, subject, idem, payload_hash, event_id)
     SELECT i.tenant, i.subject, i.idem, i.hash, i.event
     FROM unnest(p_tenant, p_subject, p_idem, p_hash, p_event) AS i(tenant, subject, idem, hash, event)
-    ORDER BY i.tenant, i.subject, i.idem COLLATE "C"
-    ON CONFLICT DO NOTHING;
-    GET DIAGNOSTICS fresh = ROW_COUNT;
-    IF fresh < cardinality(p_idem) THEN
-        PERFORM karwan.refuse_intents(p_tenant, p_subject, p_idem, p_hash, p_event);
-    END IF;
+    ORDER BY i.tenant, i.subject, i.idem COLLATE "C";
+EXCEPTION WHEN unique_violation THEN
+    PERFORM karwan.refuse_intents(p_tenant, p_subject, p_idem, p_hash);
 END $$;
 
 -- A lane's writes are made only under the epoch with which it was taken: the lock first, then the check in a statement of
@@ -114,7 +146,7 @@ END $$;
 
 -- Claims events for a consumer, by seq; raises if one was claimed before, or was said to be parked and is not.
 CREATE OR REPLACE FUNCTION karwan.claim(
-    p_consumer text, p_tenant uuid[], p_event uuid[], p_seq bigint[], p_parked boolean[]
+    p_consumer text, p_tenant uuid[], p_event uuid[], p_seq bigint[], p_logged timestamptz[], p_parked boolean[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     done  bigint;
@@ -138,16 +170,16 @@ BEGIN
             RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
         END IF;
     END IF;
-    INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq)
-    SELECT p_consumer, c.event, c.tenant, c.seq
-    FROM unnest(p_tenant, p_event, p_seq) AS c(tenant, event, seq)
+    INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
+    SELECT p_consumer, c.event, c.tenant, c.seq, c.logged
+    FROM unnest(p_tenant, p_event, p_seq, p_logged) AS c(tenant, event, seq, logged)
     ORDER BY c.seq
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS done = ROW_COUNT;
     IF done < cardinality(p_event) THEN
         RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = (
-            SELECT c.event FROM unnest(p_event, p_seq) AS c(event, seq)
-            WHERE (SELECT i.seq FROM karwan.inbox i WHERE i.consumer = p_consumer AND i.event_id = c.event
+            SELECT c.event FROM unnest(p_event, p_seq, p_logged) AS c(event, seq, logged)
+            WHERE (SELECT i.seq FROM karwan.inbox i WHERE i.consumer = p_consumer AND i.event_id = c.event AND i.at = c.logged
                    AND i.xmin <> pg_current_xact_id()::xid) IS NOT NULL
             ORDER BY c.seq LIMIT 1);
     END IF;
@@ -159,12 +191,14 @@ END $$;
 CREATE OR REPLACE FUNCTION karwan.flush(
     p_tenants uuid[],
     p_consumer text, p_lane integer, p_epoch bigint,
-    p_claim_tenant uuid[], p_claim_event uuid[], p_claim_seq bigint[], p_claim_parked boolean[],
+    p_claim_tenant uuid[], p_claim_event uuid[], p_claim_seq bigint[], p_claim_logged timestamptz[], p_claim_parked boolean[],
     p_locks bigint[],
     p_unit_tenant uuid[], p_unit uuid[],
     p_doc_kind text[], p_doc_tenant uuid[], p_doc_id text[], p_doc_version bigint[], p_doc_blind boolean[],
     p_doc_action smallint[], p_doc_shape integer[], p_doc_body text[], p_doc_width integer, p_doc_fields text[],
-    p_due_tenant uuid[], p_due_kind text[], p_due_id text[], p_due timestamptz[], p_due_body text[],
+    p_fired_tenant uuid[], p_fired_kind text[], p_fired_id text[], p_fired_due timestamptz[], p_fired_body text[],
+    p_settled_tenant uuid[], p_settled uuid[],
+    p_due_tenant uuid[], p_due_kind text[], p_due_id text[], p_due_slot smallint[], p_due timestamptz[], p_due_body text[],
     p_effect_tenant uuid[], p_effect uuid[], p_effect_kind text[], p_effect_key text[], p_effect_slot smallint[],
     p_effect_body text[],
     p_tenant uuid[], p_subject integer[], p_key text[], p_slot smallint[], p_event uuid[], p_idem text[], p_hash uuid[],
@@ -182,7 +216,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(l.number) FROM unnest(p_locks) AS l(number);
     IF cardinality(p_unit) > 0 THEN
         INSERT INTO karwan.unit (tenant_id, id)
-        SELECT u.tenant, u.id FROM unnest(p_unit_tenant, p_unit) AS u(tenant, id) ORDER BY u.tenant, u.id
+        SELECT u.tenant, u.id FROM unnest(p_unit_tenant, p_unit) AS u(tenant, id) ORDER BY u.id, u.tenant
         ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS done = ROW_COUNT;
         IF done < cardinality(p_unit) THEN
@@ -190,11 +224,29 @@ BEGIN
         END IF;
     END IF;
     IF cardinality(p_claim_event) > 0 THEN
-        PERFORM karwan.claim(p_consumer, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_parked);
+        PERFORM karwan.claim(p_consumer, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_logged, p_claim_parked);
     END IF;
     IF cardinality(p_doc_id) > 0 THEN
         PERFORM karwan.write_documents(p_doc_kind, p_doc_tenant, p_doc_id, p_doc_version, p_doc_blind, p_doc_action,
                                        p_doc_shape, p_doc_body, p_doc_width, p_doc_fields);
+    END IF;
+    IF cardinality(p_fired_id) > 0 THEN
+        DELETE FROM karwan.deadline d
+        USING unnest(p_fired_tenant, p_fired_kind, p_fired_id, p_fired_due, p_fired_body) AS n(tenant, kind, id, due, body)
+        WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id AND d.due = n.due AND d.body = n.body;
+        GET DIAGNOSTICS done = ROW_COUNT;
+        IF done < cardinality(p_fired_id) THEN
+            RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the deadline ' || p_fired_kind[1] || ' ' || p_fired_id[1];
+        END IF;
+    END IF;
+    IF cardinality(p_settled) > 0 THEN
+        UPDATE karwan.effect e SET state = 'done'
+        FROM unnest(p_settled_tenant, p_settled) AS n(tenant, id)
+        WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state = 'answered';
+        GET DIAGNOSTICS done = ROW_COUNT;
+        IF done < cardinality(p_settled) THEN
+            RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the effect ' || p_settled[1];
+        END IF;
     END IF;
     IF cardinality(p_due_id) > 0 THEN
         -- Locked in their order first, so that a cancel and a set of two units do not cross.
@@ -202,17 +254,18 @@ BEGIN
             SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
         DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
         WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
-        INSERT INTO karwan.deadline (tenant_id, kind, id, due, body)
-        SELECT n.tenant, n.kind, n.id, n.due, n.body
-        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due, p_due_body) AS n(tenant, kind, id, due, body)
+        INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, body)
+        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.body
+        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body) AS n(tenant, kind, id, slot, due, body)
         WHERE n.due IS NOT NULL ORDER BY n.tenant, n.kind COLLATE "C", n.id COLLATE "C"
         ON CONFLICT (tenant_id, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body;
     END IF;
     IF cardinality(p_effect) > 0 THEN
-        INSERT INTO karwan.effect (id, tenant_id, kind, key, slot, body)
-        SELECT e.id, e.tenant, e.kind, e.key, e.slot, e.body
-        FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body)
-            AS e(id, tenant, kind, key, slot, body)
+        done := nextval('karwan.effect_seq');
+        INSERT INTO karwan.effect (id, tenant_id, seq, kind, key, slot, body)
+        SELECT e.id, e.tenant, done + e.ord, e.kind, e.key, e.slot, e.body
+        FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body) WITH ORDINALITY
+            AS e(id, tenant, kind, key, slot, body, ord)
         ORDER BY e.tenant, e.id
         ON CONFLICT DO NOTHING;
     END IF;
@@ -232,8 +285,8 @@ END $$;
 
 -- Every hundred thousand numbers somebody looks whether enough stretches are ahead.
 CREATE OR REPLACE FUNCTION karwan.keep_ahead() RETURNS integer
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT karwan.make_partitions()
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' AS $$
+    SELECT karwan.make_partitions() + karwan.make_inbox_leaves()
 $$;
 CREATE OR REPLACE FUNCTION karwan.keep_ahead(last bigint, drawn bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -258,18 +311,21 @@ BEGIN
     RETURN (SELECT floor FROM karwan.meta);
 END $$;
 
--- Whether a unit with this id was committed: how a lost answer is looked up.
-CREATE OR REPLACE FUNCTION karwan.unit_committed(p_tenant uuid, p_unit uuid) RETURNS boolean
+-- Whether a unit with this id was committed: how a lost answer is looked up. `void` claims an id that was not, so that a
+-- flush with it that still arrives is refused.
+CREATE OR REPLACE FUNCTION karwan.unit_committed(p_tenant uuid, p_unit uuid, void boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    fresh bigint;
 BEGIN
     PERFORM set_config('app.tenants', ARRAY[p_tenant]::text, true);
-    -- The insert waits for a flush of this unit that is still under way, and leaves nothing behind.
+    -- The insert waits for a flush of this unit that is still under way.
     INSERT INTO karwan.unit (tenant_id, id) VALUES (p_tenant, p_unit) ON CONFLICT DO NOTHING;
-    IF FOUND THEN
+    GET DIAGNOSTICS fresh = ROW_COUNT;
+    IF fresh = 1 AND NOT void THEN
         DELETE FROM karwan.unit WHERE tenant_id = p_tenant AND id = p_unit;
-        RETURN false;
     END IF;
-    RETURN true;
+    RETURN fresh = 0;
 END $$;
 
 -- Writes a document that the start-up probe looks for, and answers its tenant. The caller rolls back.

@@ -5,7 +5,7 @@ FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
 WHERE c.relnamespace = 'karwan'::regnamespace AND c.relkind IN ('r', 'p') AND NOT (c.relrowsecurity AND c.relforcerowsecurity)
 UNION ALL
-SELECT format('karwan.%I, a stretch of the log, has grants of its own: REVOKE ALL ON karwan.%I FROM PUBLIC, karwan_app, karwan_relay, karwan_maintenance',
+SELECT format('karwan.%I, a partition, has grants of its own: REVOKE ALL ON karwan.%I FROM PUBLIC, karwan_app, karwan_relay, karwan_maintenance',
               c.relname, c.relname)
 FROM pg_class c
 CROSS JOIN LATERAL aclexplode(c.relacl) AS g

@@ -106,12 +106,12 @@ CREATE TABLE karwan.intent (
 -- For pruning.
 CREATE INDEX intent_at ON karwan.intent USING brin (at);
 
--- Ids of units from outside: each commits once.
+-- Ids of units from outside: each commits once. Most ids grow with time, so that new ones lie side by side.
 CREATE TABLE karwan.unit (
     tenant_id uuid        NOT NULL,
     id        uuid        NOT NULL,
     at        timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (tenant_id, id)
+    PRIMARY KEY (id, tenant_id)
 );
 -- For pruning.
 CREATE INDEX unit_at ON karwan.unit USING brin (at);
@@ -121,16 +121,20 @@ CREATE TABLE karwan.inbox (
     event_id  uuid        NOT NULL,
     tenant_id uuid        NOT NULL,
     seq       bigint      NOT NULL,
-    at        timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (consumer, event_id)
-);
--- For pruning.
-CREATE INDEX inbox_at ON karwan.inbox USING brin (at);
+    -- When the event entered the log, to the millisecond: the same whenever it is claimed, so the key below is unique.
+    at        timestamptz NOT NULL,
+    PRIMARY KEY (consumer, event_id, at)
+) PARTITION BY RANGE (at);
+-- Whatever no leaf is ahead for, such as events that were read weeks after they were logged.
+CREATE TABLE karwan.inbox_else PARTITION OF karwan.inbox DEFAULT;
+ALTER TABLE karwan.inbox_else ENABLE ROW LEVEL SECURITY;
+ALTER TABLE karwan.inbox_else FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE karwan.deadline (
     tenant_id uuid        NOT NULL,
     kind      text        COLLATE "C" NOT NULL,
     id        text        COLLATE "C" NOT NULL,
+    slot      smallint    NOT NULL,
     due       timestamptz NOT NULL,
     body      text        NOT NULL,
     PRIMARY KEY (tenant_id, kind, id)
@@ -138,23 +142,29 @@ CREATE TABLE karwan.deadline (
 -- For what has become due.
 CREATE INDEX deadline_due ON karwan.deadline (due);
 
+-- A flush draws one number, and counts its effects on from there.
+CREATE SEQUENCE karwan.effect_seq AS bigint INCREMENT BY 1024 CACHE 1;
 CREATE TABLE karwan.effect (
     tenant_id uuid        NOT NULL,
     id        uuid        NOT NULL,
+    -- The order of recording, which is the order of calling within a kind and key.
+    seq       bigint      NOT NULL,
     kind      text        COLLATE "C" NOT NULL,
-    key       text        NOT NULL,
+    key       text        COLLATE "C" NOT NULL,
     slot      smallint    NOT NULL,
     body      text        NOT NULL,
     state     text        NOT NULL DEFAULT 'waiting'
               CONSTRAINT known_state CHECK (state IN ('waiting', 'answered', 'done', 'dead')),
     attempts  integer     NOT NULL DEFAULT 0,
-    due       timestamptz NOT NULL DEFAULT now(),
+    -- Not before; a new one may be tried at once.
+    due       timestamptz NOT NULL DEFAULT 'epoch',
     answer    text,
+    error     text,
     at        timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, id)
 );
--- For the calls that are to be made, in order per key.
-CREATE INDEX effect_waiting ON karwan.effect (kind, due) WHERE state IN ('waiting', 'answered');
+-- For the calls that are to be made, and the order within a key.
+CREATE INDEX effect_open ON karwan.effect (kind, tenant_id, key, seq) WHERE state IN ('waiting', 'answered');
 
 CREATE TABLE karwan.node (
     name  text        PRIMARY KEY,
@@ -176,6 +186,8 @@ CREATE TABLE karwan.parked (
     event_id  uuid        NOT NULL,
     lane      smallint    NOT NULL,
     seq       bigint      NOT NULL,
+    -- When the event entered the log.
+    logged    timestamptz NOT NULL,
     tenant_id uuid        NOT NULL,
     subject   integer     NOT NULL,
     key       text        NOT NULL,
@@ -193,6 +205,7 @@ CREATE TABLE karwan.dead (
     consumer  text        COLLATE "C" NOT NULL,
     event_id  uuid        NOT NULL,
     seq       bigint      NOT NULL,
+    logged    timestamptz NOT NULL,
     tenant_id uuid        NOT NULL,
     subject   integer     NOT NULL,
     key       text        NOT NULL,

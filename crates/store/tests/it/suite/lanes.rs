@@ -45,29 +45,16 @@ async fn events(fixture: &Fixture, count: usize) -> Vec<LogRow> {
     fixture.log().await
 }
 
-fn claim(row: &LogRow, parked: bool) -> Claim {
-    Claim { tenant: row.tenant, consumer: lane().consumer, event: row.event, seq: row.seq, parked }
-}
-
 fn parked(row: &LogRow) -> Parked {
-    Parked {
-        seq: row.seq,
-        tenant: row.tenant,
-        subject: row.subject.clone(),
-        key: row.key.clone(),
-        event: row.event,
-        due: Some(1_780_000_060_000),
-        attempts: 1,
-        error: "no answer".to_owned(),
-        envelope: row.envelope.clone(),
-    }
+    row.clone().parked(Some(1_780_000_060_000), 1, "no answer".to_owned())
 }
 
 /// Handles an event: a mail is counted.
 async fn handle(fixture: &Fixture, hold: &LaneHold, row: &LogRow, was_parked: bool) -> Result<(), Error> {
-    let unit = fixture.store.tenant(&first());
+    let mut batch = fixture.store.batch(hold);
+    let unit = batch.handle(&first(), Claim { parked: was_parked, ..row.claim() });
     unit.put(counter(&format!("mail-{}", row.key), 1));
-    unit.commit_handling(hold, vec![claim(row, was_parked)]).await.map(drop)
+    batch.commit().await.map(drop)
 }
 
 fn lost<T: std::fmt::Debug>(outcome: &Result<T, Error>) -> bool {
@@ -144,9 +131,10 @@ async fn an_event_is_handled_once(fixture: Fixture) {
     let rows = events(&fixture, 2).await;
     let hold = hold(&fixture, "n-1").await;
     handle(&fixture, &hold, &rows[0], false).await.expect("it is new");
-    let unit = fixture.store.tenant(&first());
-    unit.put(counter("again", 1));
-    let again = unit.commit_handling(&hold, vec![claim(&rows[1], false), claim(&rows[0], false)]).await;
+    let mut batch = fixture.store.batch(&hold);
+    batch.handle(&first(), rows[1].claim()).put(counter("again", 1));
+    batch.handle(&first(), rows[0].claim());
+    let again = batch.commit().await;
     assert!(claimed(&again, &rows[0]), "{again:?}");
     assert_eq!(fixture.counter(1, "again").await, None);
     let handled = fixture.store.handled("mailer", &[rows[0].event, rows[1].event]).await.expect("it can be asked");
@@ -157,10 +145,11 @@ async fn an_event_is_handled_once(fixture: Fixture) {
 async fn a_failed_attempt_leaves_no_claim(fixture: Fixture) {
     let rows = events(&fixture, 1).await;
     let hold = hold(&fixture, "n-1").await;
-    let unit = fixture.store.tenant(&first());
+    let mut batch = fixture.store.batch(&hold);
+    let unit = batch.handle(&first(), rows[0].claim());
     unit.put(order("o-0"));
     unit.emit(placed("o-0"));
-    let failed = unit.commit_handling(&hold, vec![claim(&rows[0], false)]).await;
+    let failed = batch.commit().await;
     assert!(matches!(failed, Err(Error::Exists { .. })), "{failed:?}");
     assert_eq!(fixture.store.handled("mailer", &[rows[0].event]).await.expect("it can be asked"), []);
     handle(&fixture, &hold, &rows[0], false).await.expect("it was not handled yet");

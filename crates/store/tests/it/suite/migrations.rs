@@ -12,7 +12,7 @@ use crate::shop;
 
 /// A parcel as releases saw it: each declares other fields of the same bodies.
 macro_rules! parcel {
-    ($name:ident, shape $shape:literal, [$($field:literal: $of:ident),*], |$parcel:ident| $values:expr) => {
+    ($name:ident, shape $shape:literal, writes $writes:literal, [$($field:literal: $of:ident),*], |$parcel:ident| $values:expr) => {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         struct $name {
             id: String,
@@ -28,12 +28,17 @@ macro_rules! parcel {
                 carries: None,
                 fields: &[$(Field { name: $field, of: FieldType::$of }),*],
             };
+            const WRITES: u32 = $writes;
             fn id(&self) -> String {
                 self.id.clone()
             }
             fn fields(&self) -> Vec<FieldValue> {
                 let $parcel = self;
                 $values
+            }
+            fn downcast(mut body: Value) -> Result<Value, karwan_store::kind::UnknownShape> {
+                body["weight"] = Value::from(body["weight"].as_i64().unwrap_or_default() * 1000);
+                Ok(body)
             }
             fn upcast(_: u32, mut body: Value) -> Result<Value, karwan_store::kind::UnknownShape> {
                 // Grams became kilograms.
@@ -44,13 +49,14 @@ macro_rules! parcel {
     };
 }
 
-parcel!(Plain, shape 1, [], |_parcel| Vec::new());
-parcel!(Weighed, shape 1, ["weight": Integer], |parcel| vec![parcel.weight.into()]);
-parcel!(Sorted, shape 1, ["weight": Integer, "town": Text], |parcel| {
+parcel!(Plain, shape 1, writes 1, [], |_parcel| Vec::new());
+parcel!(Weighed, shape 1, writes 1, ["weight": Integer], |parcel| vec![parcel.weight.into()]);
+parcel!(Sorted, shape 1, writes 1, ["weight": Integer, "town": Text], |parcel| {
     vec![parcel.weight.into(), parcel.town.as_str().into()]
 });
-parcel!(Retyped, shape 1, ["weight": Text], |parcel| vec![parcel.weight.to_string().into()]);
-parcel!(Kilograms, shape 2, ["weight": Integer], |parcel| vec![parcel.weight.into()]);
+parcel!(Retyped, shape 1, writes 1, ["weight": Text], |parcel| vec![parcel.weight.to_string().into()]);
+parcel!(Bilingual, shape 2, writes 1, ["weight": Integer], |parcel| vec![parcel.weight.into()]);
+parcel!(Kilograms, shape 2, writes 2, ["weight": Integer], |parcel| vec![parcel.weight.into()]);
 
 /// A store that is not there yet.
 struct Parcels {
@@ -82,8 +88,10 @@ on_every_store! {
     an_interrupted_backfill_goes_on_where_it_stopped,
     a_field_that_an_older_program_left_behind_is_filled_in_again,
     a_kind_in_a_newer_shape_is_refused_and_an_older_one_is_upcast,
+    a_release_that_reads_the_next_shape_and_writes_this_one_shares_the_store_with_both_neighbours,
     a_field_that_changed_its_type_is_refused,
     a_kind_that_was_never_migrated_is_refused_when_the_store_is_opened,
+    the_doctor_names_documents_that_an_older_program_left_behind,
 }
 
 impl Parcels {
@@ -130,6 +138,13 @@ impl Parcels {
             };
             store.unit(&first(), put).await.expect("parcels can be put");
         });
+    }
+
+    fn read<D: Document>(&self, id: &str) -> Option<D> {
+        block_on(async {
+            let store = self.open::<D>().await.expect("it opens");
+            store.tenant(&first()).peek(id).await.expect("it can be read")
+        })
     }
 
     fn found<D: Document>(&self, query: Query<D>) -> Vec<String> {
@@ -226,6 +241,25 @@ fn a_kind_in_a_newer_shape_is_refused_and_an_older_one_is_upcast(parcels: &Parce
     assert!(matches!(parcels.migrate::<Weighed>(), Err(Error::ShapeNewer { .. })));
 }
 
+/// Grams, then both, then kilograms: of two neighbours either can run beside the other.
+fn a_release_that_reads_the_next_shape_and_writes_this_one_shares_the_store_with_both_neighbours(parcels: &Parcels) {
+    parcels.migrate::<Weighed>().expect("a fresh path can be migrated");
+    parcels.put(|id, weight| Weighed { id, weight, town: String::new() }, 1..2);
+    let migrated = parcels.migrate::<Bilingual>().expect("it brings nothing new to the store");
+    assert_eq!((migrated.steps, migrated.backfilled), (Vec::new(), 0));
+    parcels.put(|id, weight| Bilingual { id, weight: weight / 1000, town: String::new() }, 2..3);
+    let grams = |parcels: &Parcels, id: &'static str| parcels.read::<Weighed>(id).map(|parcel| parcel.weight);
+    let kilograms = |parcels: &Parcels, id: &'static str| parcels.read::<Bilingual>(id).map(|parcel| parcel.weight);
+    assert_eq!((grams(parcels, "p-0001"), grams(parcels, "p-0002")), (Some(1000), Some(2000)));
+    assert_eq!((kilograms(parcels, "p-0001"), kilograms(parcels, "p-0002")), (Some(1), Some(2)));
+    parcels.migrate::<Kilograms>().expect("a shape can grow");
+    parcels.put(|id, weight| Kilograms { id, weight: weight / 1000, town: String::new() }, 3..4);
+    assert_eq!(kilograms(parcels, "p-0003"), Some(3), "the release before reads the new shape");
+    parcels.put(|id, weight| Bilingual { id, weight: weight / 1000, town: String::new() }, 4..5);
+    assert_eq!(parcels.read::<Kilograms>("p-0004").map(|parcel| parcel.weight), Some(4));
+    assert!(matches!(parcels.refused::<Weighed>(), Error::ShapeNewer { .. }), "two releases apart");
+}
+
 fn a_field_that_changed_its_type_is_refused(parcels: &Parcels) {
     parcels.migrate::<Weighed>().expect("a fresh path can be migrated");
     let refused = parcels.migrate::<Retyped>();
@@ -238,4 +272,19 @@ fn a_kind_that_was_never_migrated_is_refused_when_the_store_is_opened(parcels: &
     block_on(crate::postgres::grant(&parcels.address, &parcels.program)).expect("a login can be prepared");
     let refused = parcels.refused::<Plain>();
     assert!(matches!(&refused, Error::NotMigrated { store } if store.contains("parcel")), "{refused:?}");
+}
+
+fn the_doctor_names_documents_that_an_older_program_left_behind(parcels: &Parcels) {
+    let documents = || {
+        let checks = block_on(karwan_store::doctor::doctor(&parcels.address, 0)).expect("it can be looked at");
+        checks.into_iter().find(|check| check.name == "documents").expect("documents are looked at")
+    };
+    parcels.migrate::<Plain>().expect("a fresh path can be migrated");
+    parcels.migrate::<Weighed>().expect("a field can be added");
+    assert_eq!(documents().health, karwan_store::doctor::Health::Good);
+    parcels.put(plain, 1..2);
+    assert_eq!(documents().health, karwan_store::doctor::Health::Warning);
+    assert!(documents().found.contains("parcel"), "{:?}", documents());
+    parcels.migrate::<Weighed>().expect("it can be migrated");
+    assert_eq!(documents().health, karwan_store::doctor::Health::Good);
 }

@@ -1,9 +1,13 @@
 //! A unit of work: all of it or nothing, once, in order, for one tenant.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use karwan_envelope::cause::Tenant;
+use karwan_envelope::envelope::Context;
 use karwan_envelope::ids::TenantId;
 use karwan_store::stored::envelope;
 use karwan_store::write_set::UNIT_KEYS_MAX;
-use karwan_store::{Error, Facts, Repeated, TenantTx, UnitId};
+use karwan_store::{Error, Facts, PlatformTx, Repeated, TenantTx, UnitId};
 
 use crate::fixture::{Fixture, first};
 use crate::shop::{self, Counter, Order, OrderPaid, changed, counter, order, placed, sent, tenant_bits};
@@ -24,6 +28,11 @@ on_both! {
     sixty_four_tasks_count_to_sixty_four,
     deadlines_are_set_moved_and_cancelled_with_their_unit,
     effects_are_recorded_once_a_command,
+    a_repeated_command_that_is_refused_now_says_that_it_was_committed,
+    a_unit_that_only_reads_leaves_nothing_behind,
+    a_unit_that_only_reads_is_re_run_until_what_it_read_belongs_together,
+    the_platform_has_a_door_of_its_own,
+    a_name_with_a_nul_is_refused_by_its_name,
 }
 
 async fn data_and_facts_become_visible_together(fixture: Fixture) {
@@ -252,4 +261,113 @@ async fn effects_are_recorded_once_a_command(fixture: Fixture) {
     let forgotten = fixture.store.once(id, &first(), charge).await.expect("the unit commits");
     assert_eq!(forgotten.repeated, None);
     assert_eq!(fixture.effects(), ["charge card-1 10", "charge card-1 20"]);
+}
+
+async fn a_repeated_command_that_is_refused_now_says_that_it_was_committed(fixture: Fixture) {
+    let id = UnitId::named("api", "place o-1");
+    let context = first();
+    let place = async || {
+        let unit = fixture.store.once(id, &context, async |tx: TenantTx| {
+            if tx.find::<Order>("o-1").await?.is_some() {
+                return Err(Error::Exists { kind: "order".to_owned(), id: "o-1".to_owned() });
+            }
+            tx.put(order("o-1"));
+            tx.emit(placed("o-1"));
+            Ok(())
+        });
+        unit.await
+    };
+    place().await.expect("it is new");
+    let again = place().await;
+    assert!(matches!(again, Err(Error::Repeated)), "{again:?}");
+    // The same refusal of a command that was never committed is a refusal.
+    let other = UnitId::named("api", "place o-1 again");
+    let refused = fixture.store.once(other, &context, async |tx: TenantTx| {
+        tx.get::<Order>("none").await?;
+        Ok::<_, Error>(())
+    });
+    assert!(matches!(refused.await, Err(Error::NotFound { .. })));
+}
+
+async fn a_unit_that_only_reads_leaves_nothing_behind(fixture: Fixture) {
+    let end = fixture.place(1, "o-1").await.position;
+    let rows = fixture.rows_of(&["order", "unit"]);
+    let read = fixture.unit(1, async |tx: TenantTx| {
+        tx.find::<Order>("o-1").await?;
+        tx.find::<Order>("none").await?;
+        Ok(())
+    });
+    assert_eq!(read.await.expect("it can be read").position, end);
+    let nothing = fixture.unit(1, async |_| Ok(()));
+    assert_eq!(nothing.await.expect("nothing can be done").position, end);
+    assert_eq!(fixture.rows_of(&["order", "unit"]), rows);
+}
+
+/// It reads one document, another unit writes both, and it reads the other: the two do not belong together.
+async fn a_unit_that_only_reads_is_re_run_until_what_it_read_belongs_together(fixture: Fixture) {
+    let write = async |value| {
+        let unit = fixture.unit(1, async |tx: TenantTx| {
+            for id in ["a", "b"] {
+                tx.find::<Counter>(id).await?;
+                tx.put(counter(id, value));
+            }
+            Ok(())
+        });
+        unit.await.expect("it commits")
+    };
+    write(1).await;
+    let runs = AtomicU32::new(0);
+    let context = first();
+    let read = fixture.store.unit(&context, async |tx: TenantTx| {
+        let a: Counter = tx.get("a").await?;
+        if runs.fetch_add(1, Ordering::Relaxed) == 0 {
+            write(2).await;
+        }
+        let b: Counter = tx.get("b").await?;
+        Ok::<_, Error>((a.value, b.value))
+    });
+    assert_eq!(read.await.expect("it can be read").answer, (2, 2));
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+}
+
+async fn the_platform_has_a_door_of_its_own(fixture: Fixture) {
+    let platform = Context { tenant: Tenant::Platform, ..first() };
+    let kept = fixture.store.platform(&platform, async |tx: PlatformTx| {
+        tx.put(counter("tenants", 2));
+        Ok::<_, Error>(())
+    });
+    kept.await.expect("the platform may keep documents");
+    assert_eq!(fixture.counter(1, "tenants").await, None, "a tenant does not see them");
+    let wrong = fixture.store.unit(&platform, async |_: TenantTx| Ok::<_, Error>(()));
+    assert!(matches!(wrong.await, Err(Error::PlatformDoor)));
+    let open = fixture.store.tenant(&platform);
+    open.put(counter("tenants", 3));
+    assert!(matches!(open.commit().await, Err(Error::PlatformDoor)));
+    let context = first();
+    let wrong = fixture.store.platform(&context, async |_: PlatformTx| Ok::<_, Error>(()));
+    assert!(matches!(wrong.await, Err(Error::PlatformDoor)));
+    let read = fixture
+        .store
+        .platform(&platform, async |tx: PlatformTx| Ok::<_, Error>(tx.get::<Counter>("tenants").await?.value));
+    assert_eq!(read.await.expect("it is there").answer, 2);
+}
+
+async fn a_name_with_a_nul_is_refused_by_its_name(fixture: Fixture) {
+    let name = "o\0";
+    let named = |outcome: Result<_, Error>| matches!(outcome, Err(Error::Nul { .. }));
+    assert!(named(fixture.unit(1, async |tx: TenantTx| tx.find::<Order>(name).await.map(drop)).await.map(drop)));
+    let writes: [fn(&TenantTx, &str); 4] = [
+        |tx, name| tx.put(counter(name, 1)),
+        |tx, name| tx.effect("charge", name, &1),
+        |tx, name| tx.deadline(name, "o", crate::fixture::later(), &1),
+        |tx, name| tx.put(Order { status: name.to_owned(), ..order("o-1") }),
+    ];
+    for write in writes {
+        let unit = fixture.unit(1, async |tx: TenantTx| {
+            write(&tx, name);
+            Ok(())
+        });
+        assert!(named(unit.await.map(drop)));
+    }
+    nothing_is_left(&fixture).await;
 }

@@ -1,0 +1,95 @@
+//! Several units that commit together: a consumer's batch.
+//!
+//! The units of one tenant share an identity map: a document is checked at the version at which the first of them read it,
+//! and written once, as the last of them left it. Facts keep the order of the units. If one unit fails, the whole batch is
+//! dropped, and whoever made it does them singly.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use karwan_envelope::envelope::Context;
+
+use crate::error::Error;
+use crate::facts::Origin;
+use crate::held::Documents;
+use crate::store::{Done, Store};
+use crate::stored::tenant_bits;
+use crate::tx::TenantTx;
+use crate::write_set::{Claim, LaneHold, TenantBits, UNIT_KEYS_MAX, WriteSet};
+
+/// The units of a lane's holder, each with the event that it handles.
+pub struct Batch {
+    store: Store,
+    hold: LaneHold,
+    documents: BTreeMap<TenantBits, Arc<Mutex<Documents>>>,
+    units: Vec<TenantTx>,
+    claims: Vec<Claim>,
+}
+
+impl Store {
+    /// An empty batch of the holder of a lane.
+    pub fn batch(&self, hold: &LaneHold) -> Batch {
+        Batch {
+            store: self.clone(),
+            hold: hold.clone(),
+            documents: BTreeMap::new(),
+            units: Vec::new(),
+            claims: Vec::new(),
+        }
+    }
+}
+
+impl Batch {
+    /// The unit in which an event is handled, after those that the batch has already. The claim is the unit's id: an event
+    /// that was handled before refuses the whole batch. Effects have the same ids whenever the event is handled.
+    pub fn handle(&mut self, context: &Context, claim: Claim) -> TenantTx {
+        let documents = self.documents.entry(tenant_bits(context.tenant)).or_default().clone();
+        let origin = Origin::of(&[b"event", self.hold.consumer.as_bytes(), &claim.event.bits().to_be_bytes()]);
+        let tx = TenantTx::new(self.store.shared.clone(), Arc::new(context.clone()), origin, documents);
+        self.units.push(tx.clone());
+        self.claims.push(claim);
+        tx
+    }
+
+    /// How many units it has.
+    pub fn len(&self) -> usize {
+        self.units.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// Flushes and commits all units. After an error nothing of any of them is visible.
+    pub async fn commit(self) -> Result<Done<()>, Error> {
+        let set = WriteSet { lane: Some(self.hold), claims: self.claims, ..gather(&self.units)? };
+        self.store.flush_once(set).await
+    }
+}
+
+/// What these units collected, as one write: sorted where locks are taken in order, bounded, and judged.
+pub(crate) fn gather(units: &[TenantTx]) -> Result<WriteSet, Error> {
+    let mut set = WriteSet::default();
+    let mut documents = BTreeMap::new();
+    for unit in units {
+        unit.pour(&mut set)?;
+        documents.entry(unit.tenant()).or_insert_with(|| unit.documents());
+    }
+    let writes = !(set.facts.is_empty() && set.deadlines.is_empty() && set.effects.is_empty());
+    for (tenant, documents) in documents {
+        let documents = std::mem::take(&mut *documents.lock().expect("nothing panics while holding it"));
+        set.documents.extend(documents.into_writes(tenant, writes));
+    }
+    set.documents.sort_by(|a, b| (a.kind.name, a.tenant, &a.id).cmp(&(b.kind.name, b.tenant, &b.id)));
+    // Of two settings of one deadline the later one counts: it comes first in the reversed list, and stays.
+    set.deadlines.reverse();
+    set.deadlines.sort_by(|a, b| (a.tenant, &a.kind, &a.id).cmp(&(b.tenant, &b.kind, &b.id)));
+    set.deadlines.dedup_by(|a, b| (a.tenant, &a.kind, &a.id) == (b.tenant, &b.kind, &b.id));
+    let most = [set.documents.len(), set.facts.len(), set.deadlines.len(), set.effects.len()].into_iter().max();
+    let actual = most.unwrap_or_default();
+    if actual > UNIT_KEYS_MAX {
+        return Err(Error::TooLarge { what: "documents or facts of one unit or batch", actual, max: UNIT_KEYS_MAX });
+    }
+    Ok(set)
+}

@@ -1,0 +1,62 @@
+//! Deadlines that have become due, and the units in which they fire.
+//!
+//! A deadline is set, moved and cancelled in units of work ([`crate::TenantTx::deadline`]). It fires in one of its own,
+//! which takes it away: it must still be what was read, so that of two processes that found it one fires it, and one that
+//! was moved or cancelled meanwhile does not fire at all.
+//!
+//! Not here: who looks for them, and when (`engine`).
+
+use karwan_envelope::envelope::Context;
+use karwan_envelope::time::Timestamp;
+
+use crate::consumer::Share;
+use crate::error::Error;
+use crate::facts::Origin;
+use crate::store::{Done, Reason, Store};
+use crate::tx::TenantTx;
+use crate::write_set::TenantBits;
+
+/// Something that is to be done at an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadline {
+    /// Whose.
+    pub tenant: TenantBits,
+    /// What is to be done.
+    pub kind: String,
+    /// Which of them.
+    pub id: String,
+    /// When, milliseconds after 1970.
+    pub due: i64,
+    /// What the handler is told, as JSON.
+    pub body: String,
+}
+
+impl Deadline {
+    /// The same deadline at the same instant has the same origin, so its effects have the same ids.
+    pub(crate) fn origin(&self) -> Origin {
+        let (tenant, due) = (self.tenant.to_be_bytes(), self.due.to_be_bytes());
+        Origin::of(&[b"deadline", &tenant, self.kind.as_bytes(), self.id.as_bytes(), &due])
+    }
+}
+
+impl Store {
+    /// Deadlines of a share that are due at an instant, earliest first.
+    pub async fn due_deadlines(&self, share: Share, now: Timestamp, limit: usize) -> Result<Vec<Deadline>, Error> {
+        self.shared.backend.due_deadlines(share, now.unix_ms(), limit).await
+    }
+
+    /// The unit of work of a deadline that is due; re-run on conflict. [`Error::Gone`] where it was fired, moved or
+    /// cancelled meanwhile: nothing of the unit was written.
+    pub async fn fire<T, E, F>(
+        &self,
+        deadline: &Deadline,
+        context: &Context,
+        decide: impl Fn(TenantTx) -> F,
+    ) -> Result<Done<T>, E>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.run(Reason::Deadline(deadline), context, decide).await
+    }
+}

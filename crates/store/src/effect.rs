@@ -1,0 +1,110 @@
+//! Effects: calls to the outside that units recorded ([`crate::TenantTx::effect`]), on their way to being done.
+//!
+//! `waiting` → `answered` → `done`, or `dead`. The answer of the outside is kept in a commit of its own before the unit
+//! that acts on it runs; that unit moves the effect to `done`. Calls of one kind and key are made in the order in which they
+//! were recorded: [`Store::due_effects`] answers the first open one of every key. Whoever records what became of a call
+//! holds the lane from which it was read.
+//!
+//! Not here: the calls themselves, retry policies, breakers (`engine`).
+
+use karwan_envelope::envelope::Context;
+use karwan_envelope::time::Timestamp;
+
+use crate::consumer::Share;
+use crate::error::Error;
+use crate::facts::Origin;
+use crate::store::{Done, Reason, Store};
+use crate::tx::TenantTx;
+use crate::write_set::{LaneHold, TenantBits};
+
+/// An effect's name in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EffectRef {
+    /// Whose.
+    pub tenant: TenantBits,
+    /// Its id, and the idempotency key of the call.
+    pub id: u128,
+}
+
+/// A call that is to be made, or whose answer is to be acted on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// Its name.
+    pub of: EffectRef,
+    /// What is called.
+    pub kind: String,
+    /// The key within which calls keep their order.
+    pub key: String,
+    /// What the performer is told, as JSON.
+    pub body: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What the outside answered, where it did.
+    pub answer: Option<String>,
+    /// Why the last attempt failed.
+    pub error: Option<String>,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The outside answered; the answer is kept, and not acted on yet.
+    Answered(String),
+    /// It failed, and is tried again at an instant.
+    Later {
+        /// When, milliseconds after 1970.
+        due: i64,
+        /// Why it failed.
+        error: String,
+    },
+    /// It is given up; the calls behind it go on.
+    Dead {
+        /// Why.
+        error: String,
+    },
+}
+
+impl EffectRef {
+    pub(crate) fn origin(self) -> Origin {
+        Origin::of(&[b"effect", &self.tenant.to_be_bytes(), &self.id.to_be_bytes()])
+    }
+}
+
+impl Store {
+    /// The first open effect of every key of a kind, in a share, that may be tried at an instant; oldest first.
+    ///
+    /// Nothing while the store is [`Self::suspended`]: a copy must not call the outside.
+    pub async fn due_effects(
+        &self,
+        kind: &str,
+        share: Share,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Effect>, Error> {
+        self.shared.backend.due_effects(kind, share, now.unix_ms(), limit).await
+    }
+
+    /// Records what became of a call that was waiting. [`Error::Gone`] where somebody else has recorded it.
+    pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
+        self.shared.backend.record_effect(hold, effect, outcome).await
+    }
+
+    /// The unit of work that acts on an answer; re-run on conflict. [`Error::Gone`] where it was acted on meanwhile.
+    pub async fn act_on<T, E, F>(
+        &self,
+        effect: EffectRef,
+        context: &Context,
+        decide: impl Fn(TenantTx) -> F,
+    ) -> Result<Done<T>, E>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.run(Reason::Answer(effect), context, decide).await
+    }
+
+    /// Whether effects and relay wait for an operator, as they do in a restored store.
+    pub async fn suspended(&self) -> Result<bool, Error> {
+        self.shared.backend.suspended().await
+    }
+}

@@ -1,0 +1,80 @@
+//! Deadlines and effects: finding what is due, and what becomes of it.
+
+use std::time::SystemTime;
+
+use uuid::Uuid;
+
+use super::flush::{instant, millis};
+use super::{Postgres, error};
+use crate::consumer::Share;
+use crate::deadline::Deadline;
+use crate::effect::{Effect, EffectRef, Outcome};
+use crate::error::Error;
+use crate::write_set::LaneHold;
+
+impl Postgres {
+    pub async fn due_deadlines(&self, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Deadline>, Error> {
+        let client = self.relay().await?;
+        let sql =
+            "SELECT tenant_id, kind, id, due, body FROM karwan.deadline WHERE due <= $1 AND slot % $2::int = $3::int
+                   ORDER BY due, tenant_id, kind, id LIMIT $4";
+        let (lanes, lane) = (i32::from(share.lanes.max(1)), i32::from(share.lane));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let statement = client.prepare_cached(sql).await.map_err(|cause| self.error(cause))?;
+        let rows = client.query(&statement, &[&instant(now_ms), &lanes, &lane, &limit]).await;
+        let deadline = |row: &tokio_postgres::Row| Deadline {
+            tenant: row.get::<_, Uuid>(0).as_u128(),
+            kind: row.get(1),
+            id: row.get(2),
+            due: millis(row.get(3)),
+            body: row.get(4),
+        };
+        Ok(rows.map_err(|cause| self.error(cause))?.iter().map(deadline).collect())
+    }
+
+    pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
+        let client = self.relay().await?;
+        let (lanes, lane) = (i32::from(share.lanes.max(1)), i32::from(share.lane));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let statement = client.prepare_cached(include_str!("schema/due_effects.sql")).await;
+        let statement = statement.map_err(|cause| self.error(cause))?;
+        let rows = client.query(&statement, &[&kind, &lanes, &lane, &instant(now_ms), &limit]).await;
+        let effect = |row: &tokio_postgres::Row| Effect {
+            of: EffectRef { tenant: row.get::<_, Uuid>(0).as_u128(), id: row.get::<_, Uuid>(1).as_u128() },
+            kind: row.get(2),
+            key: row.get(3),
+            body: row.get(4),
+            attempts: row.get::<_, i32>(5).unsigned_abs(),
+            answer: row.get(6),
+            error: row.get(7),
+        };
+        Ok(rows.map_err(|cause| self.error(cause))?.iter().map(effect).collect())
+    }
+
+    pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
+        let (state, answer, due, why): (Option<&str>, Option<&str>, Option<SystemTime>, Option<&str>) = match outcome {
+            Outcome::Answered(answer) => (Some("answered"), Some(answer), Some(SystemTime::UNIX_EPOCH), None),
+            Outcome::Later { due, error } => (None, None, Some(instant(*due)), Some(error)),
+            Outcome::Dead { error } => (Some("dead"), None, None, Some(error)),
+        };
+        let mut client = self.relay().await?;
+        let bad = |cause| error::lane_error(&self.shown, cause);
+        let lane = i32::from(hold.lane);
+        let (tenant, id) = (Uuid::from_u128(effect.tenant), Uuid::from_u128(effect.id));
+        let tx = client.transaction().await.map_err(bad)?;
+        tx.execute("SELECT karwan.check_lane($1, $2, $3)", &[&hold.consumer, &lane, &hold.epoch]).await.map_err(bad)?;
+        let sql = include_str!("schema/record_effect.sql");
+        let recorded = tx.execute(sql, &[&tenant, &id, &state, &answer, &due, &why]).await.map_err(bad)?;
+        if recorded == 0 {
+            return Err(Error::Gone { what: format!("the effect {id}") });
+        }
+        tx.commit().await.map_err(bad)
+    }
+
+    pub async fn suspended(&self) -> Result<bool, Error> {
+        let client = self.relay().await?;
+        let sql = "SELECT suspended FROM karwan.incarnation ORDER BY number DESC LIMIT 1";
+        let row = client.query_opt(sql, &[]).await.map_err(|cause| self.error(cause))?;
+        Ok(row.is_some_and(|row| row.get(0)))
+    }
+}

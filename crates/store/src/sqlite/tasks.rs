@@ -1,0 +1,144 @@
+//! Deadlines and effects: setting them, finding what is due, and what becomes of them.
+
+use rusqlite::{Connection, Row, params};
+
+use crate::consumer::Share;
+use crate::deadline::Deadline;
+use crate::effect::{Effect, EffectRef, Outcome};
+use crate::error::Error;
+use crate::sqlite::consumer::check_lane;
+use crate::sqlite::error::Fault;
+use crate::write_set::{DeadlineWrite, EffectWrite, LaneHold, slot};
+
+/// Sets, moves or cancels a deadline.
+pub(super) fn write_deadline(connection: &Connection, deadline: &DeadlineWrite) -> rusqlite::Result<()> {
+    let DeadlineWrite { kind, id, due, body, .. } = deadline;
+    let tenant = deadline.tenant.to_be_bytes();
+    match due {
+        Some(due) => {
+            let sql = "INSERT INTO deadline (tenant, kind, id, slot, due, body) VALUES (?, ?, ?, ?, ?, ?)
+                       ON CONFLICT (tenant, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body";
+            connection.prepare_cached(sql)?.execute(params![tenant, kind, id, slot(deadline.tenant, id), due, body])?;
+        }
+        None => {
+            let sql = "DELETE FROM deadline WHERE tenant = ? AND kind = ? AND id = ?";
+            connection.prepare_cached(sql)?.execute(params![tenant, kind, id])?;
+        }
+    }
+    Ok(())
+}
+
+/// An id that exists is left alone: neither a replay nor a repeated command calls twice.
+pub(super) fn write_effect(connection: &Connection, effect: &EffectWrite, now: i64) -> rusqlite::Result<()> {
+    let EffectWrite { kind, key, body, .. } = effect;
+    let (tenant, id) = (effect.tenant.to_be_bytes(), effect.id.to_be_bytes());
+    let sql = "INSERT INTO effect (tenant, id, kind, key, slot, body, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+               ON CONFLICT DO NOTHING";
+    let slot = slot(effect.tenant, key);
+    connection.prepare_cached(sql)?.execute(params![tenant, id, kind, key, slot, body, now])?;
+    Ok(())
+}
+
+/// Takes a deadline away that is still what was read.
+pub(super) fn fire(connection: &Connection, deadline: &Deadline) -> Result<(), Fault> {
+    let Deadline { kind, id, due, body, .. } = deadline;
+    let sql = "DELETE FROM deadline WHERE tenant = ? AND kind = ? AND id = ? AND due = ? AND body = ?";
+    let values = params![deadline.tenant.to_be_bytes(), kind, id, due, body];
+    let taken = connection.prepare_cached(sql)?.execute(values)?;
+    if taken == 1 { Ok(()) } else { Err(Error::Gone { what: format!("the deadline {kind} {id}") }.into()) }
+}
+
+/// An answered effect is done.
+pub(super) fn settle(connection: &Connection, effect: EffectRef) -> Result<(), Fault> {
+    let sql = "UPDATE effect SET state = 'done' WHERE tenant = ? AND id = ? AND state = 'answered'";
+    let values = params![effect.tenant.to_be_bytes(), effect.id.to_be_bytes()];
+    let done = connection.prepare_cached(sql)?.execute(values)?;
+    if done == 1 { Ok(()) } else { Err(gone(effect)) }
+}
+
+fn gone(effect: EffectRef) -> Fault {
+    Error::Gone { what: format!("the effect {}", uuid::Uuid::from_u128(effect.id)) }.into()
+}
+
+/// Deadlines of a share that are due, earliest first.
+pub(super) fn due_deadlines(
+    connection: &Connection,
+    share: Share,
+    now: i64,
+    limit: usize,
+) -> Result<Vec<Deadline>, Fault> {
+    let sql = "SELECT tenant, kind, id, due, body FROM deadline WHERE due <= ? AND slot % ? = ?
+               ORDER BY due, tenant, kind, id LIMIT ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_map(params![now, share.lanes.max(1), share.lane, limit as i64], |row| {
+        let tenant: [u8; 16] = row.get(0)?;
+        Ok(Deadline {
+            tenant: u128::from_be_bytes(tenant),
+            kind: row.get(1)?,
+            id: row.get(2)?,
+            due: row.get(3)?,
+            body: row.get(4)?,
+        })
+    })?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The first open effect of every key, where it may be tried.
+pub(super) fn due_effects(
+    connection: &Connection,
+    kind: &str,
+    share: Share,
+    now: i64,
+    limit: usize,
+) -> Result<Vec<Effect>, Fault> {
+    let mut statement = connection.prepare_cached(include_str!("due_effects.sql"))?;
+    let found = statement.query_map(params![kind, share.lanes.max(1), share.lane, now, limit as i64], effect)?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
+}
+
+fn effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
+    let (tenant, id): ([u8; 16], [u8; 16]) = (row.get(0)?, row.get(1)?);
+    Ok(Effect {
+        of: EffectRef { tenant: u128::from_be_bytes(tenant), id: u128::from_be_bytes(id) },
+        kind: row.get(2)?,
+        key: row.get(3)?,
+        body: row.get(4)?,
+        attempts: row.get(5)?,
+        answer: row.get(6)?,
+        error: row.get(7)?,
+    })
+}
+
+/// Records what became of a call that was waiting, or, as dead, of an answer that cannot be acted on.
+pub(super) fn record_effect(
+    connection: &Connection,
+    hold: &LaneHold,
+    effect: EffectRef,
+    outcome: &Outcome,
+) -> Result<(), Fault> {
+    check_lane(connection, hold)?;
+    let (tenant, id) = (effect.tenant.to_be_bytes(), effect.id.to_be_bytes());
+    let recorded = match outcome {
+        Outcome::Answered(answer) => {
+            let sql = "UPDATE effect SET state = 'answered', answer = ?3, attempts = attempts + 1, due = 0
+                       WHERE tenant = ?1 AND id = ?2 AND state = 'waiting'";
+            connection.prepare_cached(sql)?.execute(params![tenant, id, answer])?
+        }
+        Outcome::Later { due, error } => {
+            let sql = "UPDATE effect SET due = ?3, error = ?4, attempts = attempts + 1
+                       WHERE tenant = ?1 AND id = ?2 AND state IN ('waiting', 'answered')";
+            connection.prepare_cached(sql)?.execute(params![tenant, id, due, error])?
+        }
+        Outcome::Dead { error } => {
+            let sql = "UPDATE effect SET state = 'dead', error = ?3, attempts = attempts + 1
+                       WHERE tenant = ?1 AND id = ?2 AND state IN ('waiting', 'answered')";
+            connection.prepare_cached(sql)?.execute(params![tenant, id, error])?
+        }
+    };
+    if recorded == 1 { Ok(()) } else { Err(gone(effect)) }
+}
+
+/// Whether effects and relay wait for an operator.
+pub(super) fn suspended(connection: &Connection) -> Result<bool, Fault> {
+    Ok(connection.query_row("SELECT suspended FROM meta", [], |row| row.get(0))?)
+}
