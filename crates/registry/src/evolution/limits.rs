@@ -12,6 +12,8 @@ pub const JSON_NODES_MAX: usize = 4_000_000;
 pub const SUBSCHEMAS_MAX: usize = 1_000_000;
 /// Steps of one comparison: pairs judged, fields looked at, alternatives built. Past it the answer is "undecided".
 pub const STEPS_MAX: usize = 5_000_000;
+/// Steps past the bound, for telling whether what was found before it stands.
+pub const RESERVE_STEPS_MAX: usize = 100_000;
 /// Alternatives that one subschema's unions may multiply to before the gate answers "undecided".
 pub const ALTERNATIVES_MAX: usize = 512;
 /// Pairs of alternatives, or of fields, that are tried against each other to find the best match.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::document::Arena;
 use super::error::{Error, Fault};
 use super::kind::{Kind, Kinds};
-use super::limits::{ALTERNATIVES_MAX, SCHEMA_DEPTH_MAX, STEPS_MAX};
+use super::limits::{ALTERNATIVES_MAX, RESERVE_STEPS_MAX, SCHEMA_DEPTH_MAX, STEPS_MAX};
 use super::merged::{Merged, Opaque};
 use super::spot::{Conj, SpotId};
 
@@ -80,17 +80,31 @@ pub(super) struct Forms<'a> {
     normals: HashMap<Conj, Rc<Normal<'a>>>,
     exclusive: HashMap<Conj, Rc<Normal<'a>>>,
     steps: usize,
+    /// Steps that are left past the bound.
+    reserve: usize,
+    on_reserve: bool,
 }
 
 impl<'a> Forms<'a> {
     pub(super) fn new(arena: Arena<'a>) -> Self {
-        Self { arena, normals: HashMap::new(), exclusive: HashMap::new(), steps: 0 }
+        Self {
+            arena,
+            normals: HashMap::new(),
+            exclusive: HashMap::new(),
+            steps: 0,
+            reserve: RESERVE_STEPS_MAX,
+            on_reserve: false,
+        }
     }
 
     /// Counts work against the bound of one comparison.
     pub(super) fn spend(&mut self, steps: usize, at: Option<&SpotId>) -> Result<(), Error> {
-        self.steps += steps;
+        self.steps = self.steps.saturating_add(steps);
         if self.steps <= STEPS_MAX {
+            return Ok(());
+        }
+        if let Some(left) = self.reserve.checked_sub(steps).filter(|_| self.on_reserve) {
+            self.reserve = left;
             return Ok(());
         }
         let spot = self.arena.spot(at.copied().unwrap_or_default());
@@ -101,7 +115,12 @@ impl<'a> Forms<'a> {
         ))
     }
 
-    /// Whether the bound on work was passed; every answer since is an error.
+    /// Lets what is left past the bound be used, or no longer.
+    pub(super) fn use_reserve(&mut self, used: bool) {
+        self.on_reserve = used;
+    }
+
+    /// Whether the bound on work was passed; every answer since is an error, but for what the reserve pays.
     pub(super) fn exhausted(&self) -> bool {
         self.steps > STEPS_MAX
     }

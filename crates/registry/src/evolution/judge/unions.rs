@@ -96,8 +96,13 @@ impl<'a> Judge<'a> {
         let mut candidates = Vec::new();
         for (index, before) in old.iter().enumerate() {
             for (other, after) in new.iter().enumerate() {
-                let part = self.judge_merged(kind, before, after, label)?;
-                candidates.push(Match { old: index, new: other, part });
+                let mut own = Part::default();
+                let ended = self.judge_merged_into(&mut own, kind, Sides { old: before, new: after, label });
+                candidates.push(Match { old: index, new: other, part: own });
+                if let Err(error) = ended {
+                    self.keep_certain(union, candidates, part);
+                    return Err(error);
+                }
             }
         }
         candidates.sort_by_key(|candidate| candidate.part.summary.weight);
@@ -116,6 +121,48 @@ impl<'a> Judge<'a> {
             part.join(own.doubted(doubt));
         }
         Ok(pairs)
+    }
+
+    /// Keeps, of a pairing that the bound on work cut short, what was found between branches that have nothing in common
+    /// with any other: no other branch can make up for it.
+    fn keep_certain(&mut self, union: Union<'_, 'a>, mut candidates: Vec<Match>, part: &mut Part) {
+        let Union { old, new, .. } = union;
+        candidates.sort_by_key(|candidate| candidate.part.summary.weight);
+        let mut kept = BTreeSet::new();
+        self.forms.use_reserve(true);
+        for Match { old: index, new: other, part: own } in candidates {
+            if kept.contains(&index) {
+                continue;
+            }
+            let apart = self
+                .apart_from_others(&old[index], new, other)
+                .and_then(|apart| Ok(apart && self.apart_from_others(&new[other], old, index)?));
+            match apart {
+                Ok(true) => {
+                    kept.insert(index);
+                    part.join(own);
+                }
+                Ok(false) => {}
+                // Nothing is left to tell by.
+                Err(_) => break,
+            }
+        }
+        self.forms.use_reserve(false);
+    }
+
+    /// Whether a branch has nothing in common with any of `others` but its partner.
+    fn apart_from_others(
+        &mut self,
+        branch: &Merged<'a>,
+        others: &Alternatives<'a>,
+        partner: usize,
+    ) -> Result<bool, Error> {
+        for (_, other) in others.iter().enumerate().filter(|(index, _)| *index != partner) {
+            if !self.forms.disjoint(branch, other)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether what `partner` refuses of a branch may be admitted by another of `others`.

@@ -315,6 +315,25 @@ fn what_is_too_much_to_compare_needs_an_audit_and_what_was_found_before_stays_fo
     assert_eq!(report.verdict(), Verdict::Breaking);
 }
 
+/// Nor does it lose what was found in a branch of a union that has no tag, where that branch meets no other.
+#[test]
+fn what_was_found_in_an_untagged_branch_before_the_bound_stays_found() {
+    let document = |first: &str, maximum: usize| {
+        let field = || json!({"properties": {"deep": {"allOf": [{"$ref": "#/$defs/D"}]}}});
+        let mut fields: Map<String, Value> = (0..500).map(|index| (format!("f{index}"), field())).collect();
+        fields.insert("a".to_owned(), json!({"type": first}));
+        let parts: Vec<Value> = (0..2_000).map(|index| json!({"maximum": maximum + index})).collect();
+        let branch = |fields: &Map<String, Value>, required: &str| json!({"type": "object", "properties": fields, "required": [required], "additionalProperties": false});
+        let small = Map::from_iter([("b".to_owned(), json!({"type": "string"}))]);
+        json!({"anyOf": [branch(&fields, "a"), branch(&small, "b")], "$defs": {"D": {"allOf": parts}}})
+    };
+    let report = compare(&document("string", 1), &document("integer", 2)).expect("both can be read");
+    let found: Vec<_> = report.findings.iter().map(|found| (found.rule, found.pointer.as_str())).collect();
+    assert!(found.contains(&(Rule::UnionUndecided, "")), "{found:?}");
+    assert!(found.contains(&(Rule::TypeChanged, "/anyOf/0/properties/a/type")), "{found:?}");
+    assert_eq!(report.verdict(), Verdict::Breaking);
+}
+
 #[test]
 fn patterns_that_would_take_a_backtracking_matcher_for_ever_are_no_trouble() {
     let name = "a".repeat(400);
