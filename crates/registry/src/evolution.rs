@@ -8,6 +8,8 @@
 //! * Soundness before completeness: a verdict of additive or identical means that containment was proven. What the gate
 //!   does not decide (`not`, `if`, `dependentSchemas`, dynamic `unevaluated*`, an overlapping `oneOf`) is
 //!   no change when both sides are equivalent, and otherwise needs an audit.
+//! * Words are compared first, for their differences are what a finding names. Where they differ, `proof` is asked whether
+//!   the instances do.
 //! * Formats are judged as if validators asserted them; an unknown keyword constrains nothing.
 //! * Work, depth and findings are bounded (`limits`); nothing recurses over the input before it was measured.
 //!
@@ -29,6 +31,7 @@ mod normal;
 mod number;
 mod obligations;
 mod pattern;
+mod proof;
 mod reader;
 mod reference;
 mod report;

@@ -110,7 +110,7 @@ fn enumerated_apart(left: &Merged<'_>, right: &Merged<'_>, kind: Kind) -> bool {
     }
 }
 
-fn ranges_apart(lower: Option<Bound>, upper: Option<Bound>) -> bool {
+pub(super) fn ranges_apart(lower: Option<Bound>, upper: Option<Bound>) -> bool {
     match (lower, upper) {
         (Some(lower), Some(upper)) => {
             !lower.admits_number(upper.value, true) || (upper.exclusive && lower.value == upper.value)

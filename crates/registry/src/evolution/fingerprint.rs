@@ -94,7 +94,7 @@ impl Forms<'_> {
     }
 
     /// The subschemas of a spot, each with a name that is the same in both dialects' spelling of one thing.
-    fn edges(&self, id: SpotId) -> Vec<(String, SpotId)> {
+    pub(super) fn edges(&self, id: SpotId) -> Vec<(String, SpotId)> {
         let keywords = &self.arena.spot(id).keywords;
         let mut edges: Vec<(String, SpotId)> = Vec::new();
         let lists = [("allOf", &keywords.all_of), ("anyOf", &keywords.any_of), ("oneOf", &keywords.one_of)];

@@ -12,6 +12,7 @@ mod fields;
 mod objects;
 mod opaque;
 mod part;
+mod rewrites;
 mod scalars;
 mod tags;
 mod unions;
@@ -179,14 +180,28 @@ impl<'a> Judge<'a> {
         }
         let (before, after) = (self.forms.exclusive(old)?, self.forms.exclusive(new)?);
         self.judge_annotations(&before, &after, label, part);
+        let mut found = Part::default();
         if before.overflowed || after.overflowed {
             if self.forms.fingerprint(old)? != self.forms.fingerprint(new)? {
                 let pointer = self.place(&before.base, &after.base, &["oneOf", "anyOf"]);
-                part.find(Rule::UnionUndecided, pointer, format!("{}: the union differs", named(label)));
+                found.find(Rule::UnionUndecided, pointer, format!("{}: the union differs", named(label)));
             }
-            return Ok(());
+        } else if let Err(error) = self.judge_types(&before, &after, label, &mut found) {
+            part.join(found);
+            return Err(error);
         }
-        self.judge_kinds(&before, &after, label, part);
+        part.join(self.without_rewrites((old, &before), (new, &after), found));
+        Ok(())
+    }
+
+    fn judge_types(
+        &mut self,
+        before: &Normal<'a>,
+        after: &Normal<'a>,
+        label: &str,
+        part: &mut Part,
+    ) -> Result<(), Error> {
+        self.judge_kinds(before, after, label, part);
         for kind in before.kinds().and(after.kinds()).iter() {
             let (old, new) = (before.of_kind(kind), after.of_kind(kind));
             self.judge_alternatives(Union { kind, old: &old, new: &new, label }, part)?;

@@ -12,6 +12,10 @@ pub const JSON_NODES_MAX: usize = 4_000_000;
 pub const SUBSCHEMAS_MAX: usize = 1_000_000;
 /// Steps of one comparison: pairs judged, fields looked at, alternatives built. Past it the answer is "undecided".
 pub const STEPS_MAX: usize = 5_000_000;
+/// Cases that one proof looks at before it is given up.
+pub const PROOF_STEPS_MAX: usize = 50_000;
+/// Cases that all proofs of one comparison look at; past them a rewrite that only a proof sees is a difference.
+pub const PROOFS_STEPS_MAX: usize = 300_000;
 /// Steps past the bound, for telling whether what was found before it stands.
 pub const RESERVE_STEPS_MAX: usize = 100_000;
 /// Alternatives that one subschema's unions may multiply to before the gate answers "undecided".

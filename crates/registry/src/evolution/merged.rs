@@ -11,7 +11,7 @@ use super::number::{Bound, Num};
 use super::spot::{ArrayLayer, Conditional, Conj, Contains, Count, Keywords, ObjectLayer, SpotId, Values};
 
 /// Integers between two bounds that are compared with an enumeration one by one.
-const INTEGERS_MAX: i128 = 1_000;
+pub(super) const INTEGERS_MAX: i128 = 1_000;
 
 /// A construct whose effect the gate does not decide; compared for equivalence only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -366,7 +366,8 @@ pub(super) struct Field<'a> {
     pub(super) unsure: Vec<(&'a str, SpotId)>,
 }
 
-fn tighter(left: Option<Bound>, right: Option<Bound>, lower: bool) -> Option<Bound> {
+/// The bound of one end that admits less.
+pub(super) fn tighter(left: Option<Bound>, right: Option<Bound>, lower: bool) -> Option<Bound> {
     match (left, right) {
         (Some(left), Some(right)) => Some(if left.admits(right, lower) { right } else { left }),
         (left, right) => left.or(right),

@@ -12,6 +12,7 @@ use super::error::{Error, Fault};
 use super::kind::{Kind, Kinds};
 use super::limits::{ALTERNATIVES_MAX, RESERVE_STEPS_MAX, SCHEMA_DEPTH_MAX, STEPS_MAX};
 use super::merged::{Merged, Opaque};
+use super::proof::{Allowance, same_instances};
 use super::spot::{Conj, SpotId};
 
 /// A choice-free list of spots with the `oneOf` choices that led to it.
@@ -83,6 +84,7 @@ pub(super) struct Forms<'a> {
     /// Steps that are left past the bound.
     reserve: usize,
     on_reserve: bool,
+    pub(super) proofs: Allowance,
 }
 
 impl<'a> Forms<'a> {
@@ -94,6 +96,7 @@ impl<'a> Forms<'a> {
             steps: 0,
             reserve: RESERVE_STEPS_MAX,
             on_reserve: false,
+            proofs: Allowance::default(),
         }
     }
 
@@ -214,6 +217,11 @@ impl<'a> Forms<'a> {
             choices = choices.iter().flat_map(|choice| options.iter().map(|option| choice.joined(option))).collect();
         }
         Ok(Some(choices))
+    }
+
+    /// Whether both are proven to admit the same instances.
+    pub(super) fn proven_same(&mut self, one: &Conj, other: &Conj) -> bool {
+        same_instances(&self.arena, &mut self.proofs, one, other)
     }
 
     /// Whether every instance is admitted.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 /// Escapes that mean the same to ECMA-262 and to this parser, for ASCII text.
 const SHARED_ESCAPES: &str = "dDwWsS.-/\\^$()[]{}|*+?";
@@ -14,6 +14,8 @@ const TEXT_CHARS_MAX: usize = 500;
 /// Bound on a counted repetition that is unrolled.
 const REPEAT_MAX: u32 = 1_000;
 const STEPS_MAX: usize = 200_000;
+/// Texts of a pattern that are listed one by one.
+const LANGUAGE_MAX: usize = 64;
 
 /// Whether a pattern is one of the usual spellings of "anything".
 pub(super) fn admits_everything(pattern: &str) -> bool {
@@ -35,6 +37,89 @@ pub(super) fn listed_names(pattern: &str) -> Option<Vec<&str>> {
     match group("(?:").or_else(|| group("(")) {
         Some(names) => names.split('|').map(|name| Some(name).filter(plain)).collect(),
         None => Some(inner).filter(plain).map(|name| vec![name]),
+    }
+}
+
+/// The texts that an anchored pattern admits, when those are few.
+pub(super) fn language(pattern: &str) -> Option<BTreeSet<String>> {
+    if pattern.len() > PATTERN_CHARS_MAX || !is_shared_dialect(pattern) {
+        return None;
+    }
+    let hir = regex_syntax::parse(pattern).ok()?;
+    let HirKind::Concat(parts) = hir.kind() else { return None };
+    let anchor = |part: &Hir, look: Look| matches!(part.kind(), HirKind::Look(found) if *found == look);
+    match parts.as_slice() {
+        [first, inner @ .., last] if anchor(first, Look::Start) && anchor(last, Look::End) => texts_of_all(inner),
+        _ => None,
+    }
+}
+
+fn texts_of_all(parts: &[Hir]) -> Option<BTreeSet<String>> {
+    parts.iter().try_fold(BTreeSet::from([String::new()]), |heads, part| joined(&heads, &texts_of(part)?))
+}
+
+fn joined(heads: &BTreeSet<String>, tails: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+    let few = heads.len().saturating_mul(tails.len()) <= LANGUAGE_MAX;
+    let joined = || heads.iter().flat_map(|head| tails.iter().map(move |tail| format!("{head}{tail}"))).collect();
+    few.then(joined)
+}
+
+fn texts_of(hir: &Hir) -> Option<BTreeSet<String>> {
+    match hir.kind() {
+        HirKind::Empty => Some(BTreeSet::from([String::new()])),
+        HirKind::Literal(literal) => Some(BTreeSet::from([std::str::from_utf8(&literal.0).ok()?.to_owned()])),
+        HirKind::Class(Class::Unicode(class)) => {
+            let ascii = class.ranges().iter().all(|range| range.end().is_ascii());
+            let count: usize = class.ranges().iter().map(|range| range.len()).sum();
+            let characters = || class.ranges().iter().flat_map(|range| range.start()..=range.end());
+            (ascii && count <= LANGUAGE_MAX).then(|| characters().map(String::from).collect())
+        }
+        HirKind::Class(Class::Bytes(_)) | HirKind::Look(_) => None,
+        HirKind::Capture(capture) => texts_of(&capture.sub),
+        HirKind::Concat(parts) => texts_of_all(parts),
+        HirKind::Alternation(parts) => {
+            let each: Option<Vec<_>> = parts.iter().map(texts_of).collect();
+            let texts: BTreeSet<String> = each?.into_iter().flatten().collect();
+            Some(texts).filter(|texts| texts.len() <= LANGUAGE_MAX)
+        }
+        HirKind::Repetition(repetition) => {
+            let most = repetition.max.filter(|most| *most as usize <= LANGUAGE_MAX)?;
+            let part = texts_of(&repetition.sub)?;
+            let mut texts = BTreeSet::new();
+            let mut repeated = BTreeSet::from([String::new()]);
+            for round in 0..=most {
+                if round >= repetition.min {
+                    texts.extend(repeated.iter().cloned());
+                }
+                if round < most {
+                    repeated = joined(&repeated, &part)?;
+                }
+            }
+            Some(texts).filter(|texts| texts.len() <= LANGUAGE_MAX)
+        }
+    }
+}
+
+/// One spelling for patterns that say the same: `\\d` for `[0-9]`, `a{0,1}` for `a?`, with groups or without.
+pub(super) fn spelling(pattern: &str) -> Option<String> {
+    // Dots and spaces mean other characters to one dialect than to the other.
+    let unlike = ["\\s", "\\S"].iter().any(|class| pattern.contains(class)) || pattern.replace("\\.", "").contains('.');
+    if pattern.len() > PATTERN_CHARS_MAX || unlike || !is_shared_dialect(pattern) {
+        return None;
+    }
+    let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
+    Some(ungrouped(&parser.parse(pattern).ok()?).to_string())
+}
+
+fn ungrouped(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
+        HirKind::Capture(capture) => ungrouped(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(ungrouped).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(ungrouped).collect()),
+        HirKind::Repetition(repetition) => {
+            Hir::repetition(Repetition { sub: Box::new(ungrouped(&repetition.sub)), ..repetition.clone() })
+        }
     }
 }
 

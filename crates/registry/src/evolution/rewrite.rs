@@ -82,7 +82,7 @@ fn target(arena: &Arena<'_>, mut id: SpotId) -> SpotId {
 fn only(keywords: &Keywords<'_>, forget: impl Fn(&mut Keywords<'_>)) -> bool {
     let mut rest = keywords.clone();
     forget(&mut rest);
-    rest.is_trivial() && rest.reference.is_none() && rest.all_of.is_empty()
+    rest.asserts_nothing()
 }
 
 fn settle_not(arena: &mut Arena<'_>, id: SpotId) {

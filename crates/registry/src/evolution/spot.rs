@@ -204,6 +204,11 @@ impl Keywords<'_> {
             || !self.dependent_schemas.is_empty()
     }
 
+    /// Whether every instance is admitted, in so many words.
+    pub(super) fn asserts_nothing(&self) -> bool {
+        self.is_trivial() && self.reference.is_none() && self.all_of.is_empty()
+    }
+
     /// Whether the keywords assert nothing by themselves; `$ref` and `allOf` are not counted.
     pub(super) fn is_trivial(&self) -> bool {
         self.kinds == Kinds::ALL

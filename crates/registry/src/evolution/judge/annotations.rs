@@ -33,6 +33,15 @@ const JUDGED: [&str; 20] = [
     "maxContains",
 ];
 
+/// Words that are judged here, each with its rule.
+const NOTED: [(&str, Rule); 5] = [
+    ("default", Rule::DefaultChanged),
+    ("x-pii", Rule::PiiChanged),
+    ("deprecated", Rule::DeprecationChanged),
+    ("contentEncoding", Rule::SemanticsChanged),
+    ("contentMediaType", Rule::SemanticsChanged),
+];
+
 /// Keywords that mean something in another dialect than the given one.
 fn is_foreign(keyword: &str, draft: Draft) -> bool {
     match draft {
@@ -55,14 +64,7 @@ fn is_foreign(keyword: &str, draft: Draft) -> bool {
 
 impl<'a> Judge<'a> {
     pub(super) fn judge_annotations(&self, before: &Normal<'a>, after: &Normal<'a>, label: &str, part: &mut Part) {
-        let noted = [
-            ("default", Rule::DefaultChanged),
-            ("x-pii", Rule::PiiChanged),
-            ("deprecated", Rule::DeprecationChanged),
-            ("contentEncoding", Rule::SemanticsChanged),
-            ("contentMediaType", Rule::SemanticsChanged),
-        ];
-        for (keyword, rule) in noted {
+        for (keyword, rule) in NOTED {
             let old = self.annotation(&before.base, keyword);
             let new = self.annotation(&after.base, keyword);
             if old != new {
@@ -98,8 +100,7 @@ impl<'a> Judge<'a> {
     /// The keyword's value where its own dialect does not judge it.
     fn unjudged_value(&self, base: &[SpotId], keyword: &str) -> Option<String> {
         let spots = base.iter().map(|id| self.forms.arena.spot(*id));
-        let unjudged = |draft| is_foreign(keyword, draft) || !is_known(keyword);
-        let value = spots.filter(|spot| unjudged(spot.draft)).find_map(|spot| spot.keyword(keyword))?;
+        let value = spots.filter(|spot| is_unjudged(keyword, spot.draft)).find_map(|spot| spot.keyword(keyword))?;
         Some(canonical(value))
     }
 
@@ -117,6 +118,16 @@ impl<'a> Judge<'a> {
         }
         found
     }
+}
+
+/// Whether a word asserts nothing, but says something to people.
+pub(super) fn is_noted(keyword: &str) -> bool {
+    NOTED.iter().any(|(noted, _)| *noted == keyword)
+}
+
+/// Whether a dialect does not judge a keyword.
+pub(super) fn is_unjudged(keyword: &str, draft: Draft) -> bool {
+    is_foreign(keyword, draft) || !is_known(keyword)
 }
 
 fn is_known(keyword: &str) -> bool {

@@ -113,6 +113,16 @@ impl Part {
         self.own.push(finding);
     }
 
+    /// Whether nothing was found, here or below.
+    pub(super) fn is_empty(&self) -> bool {
+        self.summary.weight == 0
+    }
+
+    /// Whether something was found here, and not only below.
+    pub(super) fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
     pub(super) fn child(&mut self, judged: Judged) {
         self.summary.add(judged.summary);
         self.children.push((judged.outcome, Doubt::default()));

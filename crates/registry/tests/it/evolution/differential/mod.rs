@@ -4,6 +4,7 @@
 //! fit, bent out of shape, and kept when the validator admits them, so that they lie near the edges.
 
 mod dice;
+mod exhaustive;
 mod instances;
 mod lenient;
 mod mutations;
@@ -104,8 +105,8 @@ fn no_additive_verdict_is_refuted_by_an_instance() {
 
 /// A schema in other words is no change, or not decided.
 #[test]
-fn no_schema_in_other_words_is_breaking() {
-    let (mut identical, mut audit, mut noted) = (0, 0, 0);
+fn no_schema_in_other_words_is_breaking_or_additive() {
+    let (mut identical, mut audit) = (0, 0);
     for seed in 0..u64::from(Config::default().cases.max(CASES)) {
         let mut dice = Dice::new(seed);
         let old = schemas::document(&mut dice);
@@ -118,15 +119,13 @@ fn no_schema_in_other_words_is_breaking() {
             match report.verdict() {
                 Verdict::Identical => identical += 1,
                 Verdict::NeedsAudit => audit += 1,
-                // Nothing less than before, and not known to be nothing more.
-                Verdict::Additive => noted += 1,
-                Verdict::Breaking => {
+                Verdict::Additive | Verdict::Breaking => {
                     panic!("seed={seed}\nold {old}\nnew {new}\nfindings {:#?}", report.findings)
                 }
             }
         }
     }
-    assert!(identical > 10 * (audit + noted), "{identical} identical, {audit} not decided, {noted} noted");
+    assert!(identical > 100 * audit, "{identical} identical, {audit} not decided");
 }
 
 /// The pairs of the table, too, are put to the validator.

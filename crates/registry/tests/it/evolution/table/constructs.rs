@@ -204,4 +204,46 @@ pub const ROWS: &[Row] = &[
         "breaking: type-changed",
     ),
     ("a boolean schema is a schema", r#"true"#, r#"{}"#, "identical"),
+    (
+        "a default that a rewrite changes is still noted",
+        r#"{"anyOf": [{"type": "object", "properties": {"a": {"type": "string", "default": "x"}}, "required": ["b"]}, {"type": "object", "properties": {"a": {"type": "string", "default": "x"}, "b": false}}]}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string", "default": "y"}}}"#,
+        "additive: (default-changed) (model-opened)",
+    ),
+    (
+        "a field that a rewrite no longer describes is still found",
+        r#"{"anyOf": [{"type": "object", "properties": {"a": {}}, "required": ["b"]}, {"type": "object", "properties": {"a": {}, "b": false}}]}"#,
+        r#"{"type": "object"}"#,
+        "audit: field-removed (model-opened)",
+    ),
+    (
+        "a condition as a union that forgets a case needs an audit",
+        r#"{"type": "object", "if": {"required": ["a"]}, "then": {"required": ["b"]}}"#,
+        r#"{"type": "object", "oneOf": [{"not": {"required": ["a"]}}, {"required": ["b"]}]}"#,
+        "audit: conditional-undecided not-undecided union-branch-untagged union-overlap-undecided",
+    ),
+    (
+        "not below is not above",
+        r#"{"type": "number", "not": {"exclusiveMaximum": 3}}"#,
+        r#"{"type": "number", "exclusiveMinimum": 3}"#,
+        "audit: not-undecided range-tightened",
+    ),
+    (
+        "ranges that leave a gap are not the range",
+        r#"{"type": "number", "minimum": 0, "maximum": 9}"#,
+        r#"{"type": "number", "anyOf": [{"minimum": 0, "exclusiveMaximum": 5}, {"exclusiveMinimum": 5, "maximum": 9}]}"#,
+        "audit: range-tightened",
+    ),
+    (
+        "a recursive definition that ends otherwise is another",
+        r##"{"$ref": "#/$defs/N", "$defs": {"N": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}, "required": ["n"]}]}}}"##,
+        r##"{"$ref": "#/$defs/N", "$defs": {"N": {"anyOf": [{"const": false}, {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}, "required": ["n"]}]}}}"##,
+        "breaking: type-narrowed type-widened",
+    ),
+    (
+        "a class of names that one more name matches is not those declared",
+        r#"{"patternProperties": {"^[abc]$": {"type": "string"}}, "additionalProperties": false}"#,
+        r#"{"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "additionalProperties": false}"#,
+        "audit: pattern-fields-removed (field-without-default) (optional-field-added)",
+    ),
 ];
