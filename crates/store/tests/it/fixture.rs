@@ -200,6 +200,17 @@ impl Fixture {
         tables.iter().map(count).collect()
     }
 
+    /// Takes a document's row away, past the store and without a tombstone.
+    pub fn erase(&self, kind: &str, id: &str) {
+        let condition = format!("doc_{kind} WHERE id = '{id}'");
+        match &self.home {
+            Home::Folder(_) => drop(self.raw().execute(&format!("DELETE FROM {condition}"), []).expect("it is there")),
+            Home::Database(database) => {
+                drop(database.psql(&format!("DELETE FROM karwan.{condition}")).expect("it is there"));
+            }
+        }
+    }
+
     /// Forgets which events were handled, as a seek back does.
     pub fn forget_claims(&self) {
         match &self.home {

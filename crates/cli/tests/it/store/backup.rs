@@ -14,14 +14,14 @@ fn a_dump_that_was_restored_starts_a_new_life_with_effects_suspended() {
     restored.prints("has begun").prints("to do: effects and relay are suspended");
     karwan(&["doctor", "--store", &copy.url_as(&place.login)])
         .exits(0)
-        .prints("warn life: life ")
+        .prints("warn incarnation: incarnation ")
         .prints("effects and relay suspended");
     // Positions of the life before mean nothing here.
     karwan(&["log", "tail", "--store", &copy.url(), "--from", "1-1"]).exits(1).says("docs/errors/store-reset.md");
     let rows = karwan(&["log", "tail", "--store", &copy.url()]).exits(0);
     assert_eq!(rows.stdout.lines().count(), 2);
     karwan(&["restore", "--store", &copy.url(), "--resume"]).exits(0).prints("run again");
-    karwan(&["doctor", "--store", &copy.url_as(&place.login)]).exits(0).prints("ok   life: life ");
+    karwan(&["doctor", "--store", &copy.url_as(&place.login)]).exits(0).prints("ok   incarnation: incarnation ");
 }
 
 #[test]

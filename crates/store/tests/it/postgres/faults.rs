@@ -36,7 +36,8 @@ async fn a_killed_server_loses_nothing_and_needs_no_restart_of_ours() {
     emit(&fixture.store, "before", 1).await.unwrap();
     server.kill();
     let refused = emit(&fixture.store, "meanwhile", 1).await.unwrap_err();
-    assert_eq!(refused.code(), "store-unreachable", "{refused:?}");
+    // Whether the broken connection was noticed before or after the flush was sent is chance.
+    assert!(["store-unreachable", "store-outcome-unknown"].contains(&refused.code()), "{refused:?}");
     server.start_again();
     emit(&fixture.store, "after", 1).await.unwrap();
     assert_eq!(keys(&fixture.store).await, ["before", "after"]);

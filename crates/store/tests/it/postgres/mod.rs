@@ -7,6 +7,7 @@ mod disk;
 mod faults;
 mod guide;
 mod interleavings;
+mod schedules;
 mod tenants;
 
 use karwan_store::{Address, Error, Options, Store, migrate};

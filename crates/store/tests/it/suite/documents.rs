@@ -21,6 +21,7 @@ on_both! {
     crossed_reads_and_writes_do_not_both_commit,
     crossed_guards_do_not_both_commit,
     two_puts_under_one_guard_do_not_both_commit,
+    a_put_onto_a_row_that_is_missing_creates_nothing,
     a_count_under_a_guard_is_never_exceeded,
     a_commit_between_guard_and_query_is_noticed,
     a_fact_holds_the_document_that_carries_its_key,
@@ -334,4 +335,24 @@ async fn a_document_stays_as_it_was_first_read(fixture: Fixture) {
     set(&fixture, "c", 2).await;
     assert_eq!(unit.get::<Counter>("c").await.expect("it is there").value, 1);
     assert!(conflict(&unit.commit().await), "a unit that only read is told that it read what is gone");
+}
+
+/// A restored table, or somebody with a shell: the row is gone without a tombstone. A put that expected version 2 once
+/// created version 3.
+async fn a_put_onto_a_row_that_is_missing_creates_nothing(fixture: Fixture) {
+    for value in [1, 2] {
+        let unit = fixture.unit(1, async |tx: TenantTx| {
+            tx.find::<Counter>("c").await?;
+            tx.put(counter("c", value));
+            Ok(())
+        });
+        unit.await.expect("it commits");
+    }
+    let unit = fixture.store.tenant(&first());
+    let read: Counter = unit.get("c").await.expect("it is there");
+    fixture.erase("counter", "c");
+    unit.put(Counter { value: 3, ..read });
+    let refused = unit.commit().await;
+    assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
+    assert_eq!(fixture.counter(1, "c").await, None);
 }

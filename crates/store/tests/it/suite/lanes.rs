@@ -20,6 +20,7 @@ on_both! {
     parking_again_moves_the_due_time,
     a_parked_event_cannot_be_handled_as_if_it_were_not,
     a_dead_event_is_claimed_and_listed,
+    a_clock_that_jumps_back_an_hour_keeps_no_lane_and_loses_nothing,
 }
 
 const LEASE_MS: i64 = 1_000;
@@ -206,4 +207,20 @@ async fn a_dead_event_is_claimed_and_listed(fixture: Fixture) {
     assert!(claimed(&handle(&fixture, &hold, &rows[0], false).await, &rows[0]));
     let again = fixture.store.bury(&hold, &Dead { event: parked(&rows[1]), at: 0 }).await;
     assert!(claimed(&again, &rows[1]), "{again:?}");
+}
+
+async fn a_clock_that_jumps_back_an_hour_keeps_no_lane_and_loses_nothing(fixture: Fixture) {
+    let rows = events(&fixture, 2).await;
+    let dead = hold(&fixture, "n-1").await;
+    handle(&fixture, &dead, &rows[0], false).await.expect("the lane is held");
+    fixture.pass(-3_600_000);
+    // Its holder is gone, and its lease ends an hour from now: later than any lease could.
+    let heir = hold(&fixture, "n-2").await;
+    assert!(lost(&handle(&fixture, &dead, &rows[1], false).await));
+    assert!(claimed(&handle(&fixture, &heir, &rows[0], false).await, &rows[0]));
+    handle(&fixture, &heir, &rows[1], false).await.expect("the lane is held");
+    fixture.place(1, "o-later").await;
+    let keys: Vec<String> = fixture.log().await.into_iter().map(|row| row.key).collect();
+    assert_eq!(keys, ["o-0", "o-1", "o-later"]);
+    assert_eq!(fixture.store.beat("n-2", LEASE_MS).await.expect("it beats"), ["n-2"]);
 }

@@ -28,6 +28,7 @@ on_both! {
     sixty_four_tasks_count_to_sixty_four,
     deadlines_are_set_moved_and_cancelled_with_their_unit,
     effects_are_recorded_once_a_command,
+    a_pipelined_duplicate_commits_once,
     a_repeated_command_that_is_refused_now_says_that_it_was_committed,
     a_unit_that_only_reads_leaves_nothing_behind,
     a_unit_that_only_reads_is_re_run_until_what_it_read_belongs_together,
@@ -370,4 +371,27 @@ async fn a_name_with_a_nul_is_refused_by_its_name(fixture: Fixture) {
         assert!(named(unit.await.map(drop)));
     }
     nothing_is_left(&fixture).await;
+}
+
+/// Both are under way before either is answered.
+async fn a_pipelined_duplicate_commits_once(fixture: Fixture) {
+    for number in 0..20 {
+        let key = format!("o-{number}");
+        let id = UnitId::named("api", &key);
+        let context = first();
+        let place = || {
+            fixture.store.once(id, &context, async |tx: TenantTx| {
+                tx.put(order(&key));
+                tx.put(counter(&key, 1));
+                tx.emit(placed(&key));
+                tx.effect("charge", &key, &1);
+                Ok::<_, Error>(())
+            })
+        };
+        let (one, two, three) = tokio::join!(place(), place(), place());
+        let repeated = [one, two, three].map(|done| done.expect("a duplicate is no failure").repeated.is_some());
+        assert_eq!(repeated.iter().filter(|repeated| !**repeated).count(), 1, "{repeated:?}");
+    }
+    assert_eq!(fixture.log().await.len(), 20);
+    assert_eq!(fixture.effects().len(), 20);
 }
