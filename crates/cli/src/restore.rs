@@ -14,7 +14,7 @@ use crate::{backup, output, runtime};
 
 /// Put a copy in the place of a store, or check one that pg_restore has put there
 ///
-/// Either way a new life of the store begins: positions of the old one are answered
+/// Either way a new incarnation of the store begins: positions of the old one are answered
 /// with reset, and effects and relay are suspended until --resume, because a copy must
 /// not call the outside a second time.
 ///
@@ -30,6 +30,9 @@ pub struct Args {
     /// The copy (SQLite); for Postgres, pg_restore reads it before
     #[arg(value_name = "FILE", conflicts_with = "resume")]
     file: Option<PathBuf>,
+    /// The dump was restored over the very database that it was taken from (Postgres)
+    #[arg(long, conflicts_with = "resume")]
+    over: bool,
     /// Only let effects and relay of a restored store run again
     #[arg(long)]
     resume: bool,
@@ -46,6 +49,12 @@ pub fn run(args: &Args) -> Outcome {
     }
     let file = match (&address, &args.file) {
         (Address::Sqlite(_), None) => return Err(Failure::usage(anyhow!("which copy? name its FILE (see --help)"))),
+        (Address::Sqlite(_), Some(file)) if !file.exists() => {
+            return Err(Failure::from(anyhow!(
+                "there is no copy at {}: name the file that `karwan backup` wrote",
+                file.display()
+            )));
+        }
         (Address::Sqlite(_), Some(file)) => file.clone(),
         (Address::Postgres(_), None) => PathBuf::new(),
         (Address::Postgres(_), Some(file)) => {
@@ -56,7 +65,7 @@ pub fn run(args: &Args) -> Outcome {
     runtime::block_on(async {
         let progress = Progress::new();
         let tell = |what: &str, done, total| progress.tell(what, done, total);
-        let copied = restore(&address, &file, &tell).await?;
+        let copied = restore(&address, &file, args.over, &tell).await?;
         drop(progress);
         backup::print(&copied)?;
         Ok(ExitCode::SUCCESS)

@@ -29,11 +29,12 @@ pub async fn backup(address: &Address, out: &Path, progress: Progress<'_>) -> Re
 }
 
 /// SQLite: puts a copy in the place of a store that does not exist yet. Postgres: checks a database into which a dump was
-/// restored. Both start a new incarnation with effects and relay suspended.
-pub async fn restore(address: &Address, from: &Path, progress: Progress<'_>) -> Result<Copied, Error> {
+/// restored. Both start a new incarnation with effects and relay suspended. `over` says that the dump was restored over the
+/// very database that it was taken from, which otherwise is taken for a mistake.
+pub async fn restore(address: &Address, from: &Path, over: bool, progress: Progress<'_>) -> Result<Copied, Error> {
     match address {
         Address::Sqlite(path) => sqlite::restore(path, from, progress).await,
-        Address::Postgres(url) => postgres::restore(url).await,
+        Address::Postgres(url) => postgres::restore(url, over).await,
     }
 }
 

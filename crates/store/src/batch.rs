@@ -7,11 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use karwan_envelope::cause::Tenant;
 use karwan_envelope::envelope::Context;
 
 use crate::error::Error;
 use crate::facts::Origin;
 use crate::held::Documents;
+use crate::platform::same_tenant;
 use crate::store::{Done, Store};
 use crate::stored::tenant_bits;
 use crate::tx::TenantTx;
@@ -42,10 +44,18 @@ impl Store {
 impl Batch {
     /// The unit in which an event is handled, after those that the batch has already. The claim is the unit's id: an event
     /// that was handled before refuses the whole batch. Effects have the same ids whenever the event is handled.
+    ///
+    /// The context is of the event's tenant. A projection across tenants keeps its documents as the platform, and says so
+    /// by a context of the platform.
     pub fn handle(&mut self, context: &Context, claim: Claim) -> TenantTx {
         let documents = self.documents.entry(tenant_bits(context.tenant)).or_default().clone();
         let origin = Origin::of(&[b"event", self.hold.consumer.as_bytes(), &claim.event.bits().to_be_bytes()]);
         let tx = TenantTx::new(self.store.shared.clone(), Arc::new(context.clone()), origin, documents);
+        if context.tenant != Tenant::Platform
+            && let Err(refused) = same_tenant("an event", claim.tenant, context)
+        {
+            tx.refuse(refused);
+        }
         self.units.push(tx.clone());
         self.claims.push(claim);
         tx

@@ -29,13 +29,14 @@ pub struct Deadline {
     pub due: i64,
     /// What the handler is told, as JSON.
     pub body: String,
+    /// Which setting of it this is: one that was moved or set again has another.
+    pub token: u128,
 }
 
 impl Deadline {
-    /// The same deadline at the same instant has the same origin, so its effects have the same ids.
+    /// The same setting of a deadline has the same origin, so its effects have the same ids.
     pub(crate) fn origin(&self) -> Origin {
-        let (tenant, due) = (self.tenant.to_be_bytes(), self.due.to_be_bytes());
-        Origin::of(&[b"deadline", &tenant, self.kind.as_bytes(), self.id.as_bytes(), &due])
+        Origin::of(&[b"deadline", &self.tenant.to_be_bytes(), &self.token.to_be_bytes()])
     }
 }
 

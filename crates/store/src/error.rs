@@ -146,6 +146,12 @@ pub enum Error {
     /// A platform's context at a tenant's door.
     #[error("a unit of the platform itself is opened with `Store::platform`, not as a tenant's")]
     PlatformDoor,
+    /// One tenant's event, deadline or effect in another tenant's name.
+    #[error("{what} of one tenant cannot be handled in another tenant's name")]
+    TenantDiffers {
+        /// What.
+        what: &'static str,
+    },
     /// An answer that was lost, and cannot be looked up.
     #[error(
         "the answer of a commit was lost, and whether it happened cannot be asked now: repeat it under the same id"
@@ -172,7 +178,9 @@ pub enum Error {
         lane: u16,
     },
     /// A position of another life of the store.
-    #[error("position {asked} is of another life of this store, which is now at {now}: start again from a snapshot")]
+    #[error(
+        "position {asked} is of another life of this store, or beyond its end; it is now at {now}: start again from a snapshot"
+    )]
     Reset {
         /// What was asked for.
         asked: Position,
@@ -383,6 +391,7 @@ impl Error {
             Self::Gone { .. } => "store-gone",
             Self::Nul { .. } => "store-nul",
             Self::PlatformDoor => "store-platform-door",
+            Self::TenantDiffers { .. } => "store-tenant",
             Self::OutcomeUnknown { .. } => "store-outcome-unknown",
             Self::Claimed { .. } => "store-claimed",
             Self::LaneLost { .. } => "store-lane-lost",

@@ -92,6 +92,11 @@ impl Origin {
         Self(digest(parts))
     }
 
+    /// Its 128 bits.
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+
     /// The same every time the same origin asks for the same.
     pub fn effect(self, kind: &str, ordinal: usize) -> u128 {
         digest(&[&self.0.to_be_bytes(), kind.as_bytes(), &(ordinal as u64).to_be_bytes()])

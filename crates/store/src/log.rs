@@ -138,6 +138,13 @@ pub struct Holder {
     pub who: String,
     /// What it does, as far as the database tells.
     pub what: String,
-    /// For how long its transaction has been open, in milliseconds.
-    pub held_ms: i64,
+    /// For how long its transaction has been open, in milliseconds; none where this login is not told.
+    pub held_ms: Option<i64>,
+}
+
+impl Holder {
+    /// For how long, in words.
+    pub fn held(&self) -> String {
+        self.held_ms.map_or_else(|| "a time that this login is not told".to_owned(), |ms| format!("{ms} ms"))
+    }
 }

@@ -8,7 +8,9 @@ use karwan_envelope::envelope::Context;
 
 use crate::error::Error;
 use crate::store::{Done, Reason, Store};
+use crate::stored::tenant_bits;
 use crate::tx::TenantTx;
+use crate::write_set::TenantBits;
 
 /// The platform's own unit of work.
 #[derive(Clone)]
@@ -39,4 +41,9 @@ impl Store {
 /// Refuses the platform where a tenant is meant.
 pub(crate) fn tenants_only(context: &Context) -> Result<(), Error> {
     if context.tenant == Tenant::Platform { Err(Error::PlatformDoor) } else { Ok(()) }
+}
+
+/// Refuses to do one tenant's task in another tenant's name.
+pub(crate) fn same_tenant(what: &'static str, tenant: TenantBits, context: &Context) -> Result<(), Error> {
+    if tenant == tenant_bits(context.tenant) { Ok(()) } else { Err(Error::TenantDiffers { what }) }
 }

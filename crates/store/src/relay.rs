@@ -39,12 +39,13 @@ impl RelayTx {
     /// Rows after a position, in order; at most [`PAGE_MAX`].
     pub async fn page(&self, after: Position, filter: &Filter, limit: usize) -> Result<LogPage, Error> {
         let backend = &self.backend;
+        // First: looking may find that another life has begun.
+        let safe = backend.safe().await?;
         let incarnation = backend.incarnation();
         if after.incarnation != incarnation {
             return Err(Error::Reset { asked: after, now: backend.end().await? });
         }
         let limit = limit.clamp(1, PAGE_MAX);
-        let safe = backend.safe().await?;
         let rows = backend.rows(after.seq, safe, filter, limit).await?;
         // Retention may have dropped rows between the two: a hole is an error, never "nothing there".
         let floor = backend.floor().await?;

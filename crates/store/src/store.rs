@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::facts::{Origin, UnitId};
 use crate::kind::{Document, Kind, KindType, Kinds};
 use crate::log::Position;
-use crate::platform::tenants_only;
+use crate::platform::{same_tenant, tenants_only};
 use crate::tx::TenantTx;
 use crate::write_set::{UnitClaim, WriteSet};
 
@@ -182,6 +182,8 @@ impl Store {
         let context = Arc::new(context.clone());
         let mut attempts = 0;
         let mut turn = None;
+        let mut lost = false;
+        reason.admits(&context)?;
         loop {
             let tx = TenantTx::new(self.shared.clone(), context.clone(), reason.origin(), Arc::default());
             let answer = match decide(tx.clone()).await {
@@ -201,7 +203,12 @@ impl Store {
                 Err(refusal) => refusal,
             };
             attempts += 1;
+            lost |= matches!(refusal, Refusal::Lost(_));
             match self.settle(refusal, &set, reason.void(), attempts).await? {
+                // Somebody has done this before: this very call, whose answer was lost, or another process.
+                Settled::Repeated(Repeated::Unit, _) if !lost && reason.is_a_task() => {
+                    return Err(Error::Gone { what: "what is due".to_owned() }.into());
+                }
                 Settled::Repeated(repeated, seq) => return Ok(self.done(answer, seq, Some(repeated))),
                 Settled::Committed(seq) => return Ok(self.done(answer, seq, None)),
                 // Whoever has lost twice waits for its turn at what it lost.
@@ -289,10 +296,11 @@ impl Store {
             let committed = self.shared.backend.unit_committed(*claim, void).await?;
             return Ok((committed || void == Void::Yes).then_some(committed));
         }
-        let (Some(lane), Some(claim)) = (&set.lane, set.claims.first()) else { return Ok(None) };
-        // A consumer's claim is its unit id.
-        let handled = self.shared.backend.handled(&lane.consumer, &[claim.event.bits()]).await?;
-        Ok((!handled.is_empty()).then_some(true))
+        let Some(lane) = set.lane.as_ref().filter(|_| !set.claims.is_empty()) else { return Ok(None) };
+        // A consumer's claims are its unit's id, all of them: some may have been handled in another batch.
+        let events: Vec<u128> = set.claims.iter().map(|claim| claim.event.bits()).collect();
+        let handled = self.shared.backend.handled(&lane.consumer, &events).await?;
+        Ok((handled.len() == events.len()).then_some(true))
     }
 }
 
@@ -318,6 +326,21 @@ impl Reason<'_> {
         }
     }
 
+    /// Refuses another tenant than the task's.
+    fn admits(&self, context: &Context) -> Result<(), Error> {
+        let (what, tenant) = match self {
+            Self::Own(_) | Self::Command(_) => return Ok(()),
+            Self::Deadline(deadline) => ("a deadline", deadline.tenant),
+            Self::Answer(effect) => ("an effect", effect.tenant),
+        };
+        same_tenant(what, tenant, context)
+    }
+
+    /// Whether it is something that is taken away by being done.
+    const fn is_a_task(&self) -> bool {
+        matches!(self, Self::Deadline(_) | Self::Answer(_))
+    }
+
     /// What becomes of the id when an answer is lost.
     const fn void(&self) -> Void {
         if matches!(self, Self::Own(_)) { Void::Yes } else { Void::No }
@@ -333,6 +356,9 @@ impl Reason<'_> {
             Self::Own(_) | Self::Command(_) => {}
             Self::Deadline(deadline) => set.fired.push((*deadline).clone()),
             Self::Answer(effect) => set.settled.push(*effect),
+        }
+        if let Self::Deadline(_) | Self::Answer(_) = self {
+            set.units.push(UnitClaim { tenant: tx.tenant(), id: self.origin().bits() });
         }
         Ok(set)
     }

@@ -207,7 +207,8 @@ impl TenantTx {
         if let Some(error) = unfit(kind, "").or_else(|| unfit(id, &body)) {
             return self.refuse(error);
         }
-        let deadline = DeadlineWrite { tenant: self.tenant(), kind: kind.to_owned(), id: id.to_owned(), due, body };
+        let (kind, id, token) = (kind.to_owned(), id.to_owned(), self.shared.mint.event().bits());
+        let deadline = DeadlineWrite { tenant: self.tenant(), kind, id, due, body, token };
         self.collected().deadlines.push(deadline);
     }
 

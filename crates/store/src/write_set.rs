@@ -140,6 +140,8 @@ pub struct DeadlineWrite {
     pub due: Option<i64>,
     /// What the handler is told.
     pub body: String,
+    /// Which setting of it this is.
+    pub token: u128,
 }
 
 /// A call to the outside, recorded now and performed after the commit.

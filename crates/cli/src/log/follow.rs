@@ -86,7 +86,7 @@ impl Reader {
         let (from, to) = (self.position.seq + 1, end);
         output::note(&format!("rows {from} to {to} are held back, because others may still commit before them:"));
         for holder in self.relay.holders().await? {
-            output::note(&format!("  {} ({}) for {} ms", holder.who, holder.what, holder.held_ms));
+            output::note(&format!("  {} ({}) for {}", holder.who, holder.what, holder.held()));
         }
         Ok(())
     }

@@ -95,10 +95,7 @@ fn tables(stats: &Stats, sizes: Option<&[TableSize]>) -> String {
         .iter()
         .map(|(consumer, lane, position)| vec![consumer.clone(), lane.to_string(), position.to_string()]);
     add(&["CONSUMER", "LANE", "POSITION"], positions.collect());
-    let holders = stats
-        .holders
-        .iter()
-        .map(|holder| vec![holder.who.clone(), format!("{} ms", holder.held_ms), holder.what.clone()]);
+    let holders = stats.holders.iter().map(|holder| vec![holder.who.clone(), holder.held(), holder.what.clone()]);
     add(&["HOLDS READERS BACK", "FOR", "WHAT"], holders.collect());
     add(&["TABLE", "ROWS", "DEAD", "BYTES"], sizes.unwrap_or_default().iter().map(size_cells).collect());
     text

@@ -59,19 +59,20 @@ async fn fill_kind(store: &str, client: &mut Client, kind: &KindType, progress: 
         let done = "UPDATE karwan.field SET filled = true WHERE kind = $1 AND name = ANY ($2)";
         client.execute(done, &[&name, &declared]).await.map_err(bad)?;
     }
-    // What programs without the new fields have written meanwhile.
+    // What programs without the new fields have written meanwhile. One pass: a program that does not know every field itself
+    // leaves rows behind, and would find them again for ever.
+    let mut place = (Uuid::nil(), String::new());
     loop {
         let tx = client.transaction().await.map_err(bad)?;
-        let sql =
-            format!("SELECT tenant_id, id, version, shape, body FROM karwan.doc_{name} WHERE behind LIMIT {CHUNK}");
-        let rows = tx.query(&sql, &[]).await.map_err(bad)?;
-        let filled = fill(store, &tx, kind, &rows).await?;
+        let sql = format!(
+            "SELECT tenant_id, id, version, shape, body FROM karwan.doc_{name}
+             WHERE behind AND (tenant_id, id) > ($1, $2) ORDER BY tenant_id, id LIMIT {CHUNK}"
+        );
+        let rows = tx.query(&sql, &[&place.0, &place.1]).await.map_err(bad)?;
+        let Some(last) = rows.last() else { return Ok(written) };
+        place = (last.get(0), last.get(1));
+        written += fill(store, &tx, kind, &rows).await?;
         tx.commit().await.map_err(bad)?;
-        written += filled;
-        // A row that nobody could fill was written by somebody else at this moment; the next migration finds it.
-        if rows.is_empty() || filled == 0 {
-            return Ok(written);
-        }
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use super::connect::Target;
-use super::{error, probe};
+use tokio_postgres::error::SqlState;
+
+use super::connect::{Hat, Target};
+use super::{check_schema, error, probe, wear};
 use crate::backup::Copied;
 use crate::error::Error;
+use crate::kind::Kinds;
 
 /// What to run; nothing is copied.
 pub(crate) async fn backup(url: &str, out: &Path) -> Result<Copied, Error> {
@@ -16,20 +19,25 @@ pub(crate) async fn backup(url: &str, out: &Path) -> Result<Copied, Error> {
         done: vec!["nothing was copied: pg_dump does it, and must include the whole schema karwan and your own schemas".to_owned()],
         to_do: vec![
             format!("pg_dump --format=custom --file={} \"{}\"", out.display(), target.shown),
-            "pg_dumpall --roles-only  (the roles karwan_owner, karwan_app, karwan_relay, karwan_maintenance and your logins)".to_owned(),
+            "pg_dumpall --roles-only  (the roles karwan_owner, karwan_app, karwan_relay, karwan_append, karwan_maintenance and your logins)".to_owned(),
             "as a login that row-level security does not bind (a superuser), or the dump is refused".to_owned(),
         ],
     })
 }
 
 /// Checks a database into which a dump was restored, and starts a new life with effects and relay suspended.
-pub(crate) async fn restore(url: &str) -> Result<Copied, Error> {
+pub(crate) async fn restore(url: &str, over: bool) -> Result<Copied, Error> {
     let target = Target::parse(url)?;
-    let bad = |cause| error::error(&target.shown, cause);
+    let bad = |cause| maintenance_error(&target.shown, cause);
     let client = target.connect().await?;
-    let there: bool = client.query_one("SELECT to_regclass('karwan.meta') IS NOT NULL", &[]).await.map_err(bad)?.get(0);
-    if !there {
-        return Err(Error::NotMigrated { store: target.shown });
+    wear(&client, Hat::Maintenance).await;
+    check_schema(&target.shown, &client, &Kinds::new(&[])?).await?;
+    let sql = "SELECT karwan.is_home(system_identifier) FROM karwan.incarnation ORDER BY number DESC LIMIT 1";
+    let home = client.query_opt(sql, &[]).await.map_err(bad)?.is_some_and(|row| row.get(0));
+    if home && !over {
+        let reason = "this is the store itself and no copy of it: nothing was changed. If a dump was restored over this very \
+                      database, say so with --over";
+        return Err(Error::Damaged { store: target.shown, reason: reason.to_owned() });
     }
     let findings = probe::tables(&client).await.map_err(bad)?;
     if !findings.is_empty() {
@@ -47,7 +55,7 @@ pub(crate) async fn restore(url: &str) -> Result<Copied, Error> {
     Ok(Copied {
         done: vec![
             format!("the restored log ends at {life}-{}", row.get::<_, i64>(1)),
-            format!("life {life} has begun: positions of the one before are answered with reset"),
+            format!("incarnation {life} has begun: positions of the one before are answered with reset"),
         ],
         to_do: vec!["effects and relay are suspended; `karwan restore --store … --resume` lets them run".to_owned()],
     })
@@ -57,5 +65,19 @@ pub(crate) async fn restore(url: &str) -> Result<Copied, Error> {
 pub(crate) async fn resume(url: &str) -> Result<(), Error> {
     let target = Target::parse(url)?;
     let client = target.connect().await?;
-    client.execute("SELECT karwan.resume()", &[]).await.map(drop).map_err(|cause| error::error(&target.shown, cause))
+    wear(&client, Hat::Maintenance).await;
+    client
+        .execute("SELECT karwan.resume()", &[])
+        .await
+        .map(drop)
+        .map_err(|cause| maintenance_error(&target.shown, cause))
+}
+
+/// A login that is none of maintenance's is told what it lacks.
+fn maintenance_error(store: &str, cause: tokio_postgres::Error) -> Error {
+    if cause.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return error::error(store, cause);
+    }
+    let remedy = "use the login that migrates, or one with karwan_maintenance".to_owned();
+    Error::Permission { store: store.to_owned(), remedy, cause: cause.into() }
 }

@@ -67,25 +67,29 @@ impl Postgres {
             let due: Option<SystemTime> = event.due.map(instant);
             let (id, tenant) = (Uuid::from_u128(event.event.bits()), Uuid::from_u128(event.tenant));
             let (attempts, logged) = (event.attempts.cast_signed(), instant(event.logged));
-            tx.execute(
-                &statement,
-                &[
-                    &hold.consumer,
-                    &id,
-                    &lane,
-                    &event.seq,
-                    &tenant,
-                    &subject,
-                    &event.key,
-                    &due,
-                    &attempts,
-                    &event.error,
-                    &event.envelope,
-                    &logged,
-                ],
-            )
-            .await
-            .map_err(bad)?;
+            let parked = tx
+                .execute(
+                    &statement,
+                    &[
+                        &hold.consumer,
+                        &id,
+                        &lane,
+                        &event.seq,
+                        &tenant,
+                        &subject,
+                        &event.key,
+                        &due,
+                        &attempts,
+                        &event.error,
+                        &event.envelope,
+                        &logged,
+                    ],
+                )
+                .await
+                .map_err(bad)?;
+            if parked == 0 {
+                return Err(Error::Claimed { consumer: hold.consumer.clone(), event: event.event });
+            }
         }
         tx.commit().await.map_err(bad)
     }
@@ -98,7 +102,9 @@ impl Postgres {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = client.query(sql, &[&lane.consumer, &i32::from(lane.number), &limit]).await;
         let due = |row: &tokio_postgres::Row| row.get::<_, Option<SystemTime>>(9).map(millis);
-        Ok(rows.map_err(|cause| self.error(cause))?.iter().map(|row| self.event(row, due(row))).collect())
+        let rows = rows.map_err(|cause| self.error(cause))?;
+        self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
+        Ok(rows.iter().map(|row| self.event(row, due(row))).collect())
     }
 
     pub async fn bury(&self, hold: &LaneHold, dead: &Dead) -> Result<(), Error> {
@@ -142,6 +148,7 @@ impl Postgres {
                    WHERE consumer = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = client.query(sql, &[&consumer, &after, &limit]).await.map_err(|cause| self.error(cause))?;
+        self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
         Ok(rows.iter().map(|row| Dead { event: self.event(row, None), at: millis(row.get(9)) }).collect())
     }
 

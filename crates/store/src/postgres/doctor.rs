@@ -2,8 +2,8 @@
 
 use tokio_postgres::Client;
 
-use super::connect::Target;
-use super::{error, log, migrate, probe};
+use super::connect::{Hat, Target};
+use super::{error, is_there, log, migrate, probe, wear};
 use crate::doctor::{Check, Health};
 use crate::error::Error;
 use crate::migrate::SCHEMA;
@@ -21,26 +21,34 @@ pub(crate) async fn doctor(url: &str, now_ms: i64) -> Result<Vec<Check>, Error> 
     let client = target.connect().await?;
     let bad = |cause| error::error(&target.shown, cause);
     let mut checks = vec![server(&target.shown, &client).await?];
-    let there: bool = client.query_one("SELECT to_regclass('karwan.meta') IS NOT NULL", &[]).await.map_err(bad)?.get(0);
-    if !there {
+    if !is_there(&client).await.map_err(bad)? {
         let remedy = "run `karwan migrate --store …`";
         checks.push(Check::not_good("schema", Health::Bad, "the store has never been migrated", remedy));
         return Ok(checks);
     }
+    checks.push(horizon(&client).await.map_err(bad)?);
+    wear(&client, Hat::Relay).await;
     checks.push(schema(&client).await.map_err(bad)?);
     checks.extend(listed("roles", probe::roles(&client).await.map_err(bad)?, "the login is bound by every policy"));
-    checks.extend(listed(
-        "row-level security",
-        probe::tables(&client).await.map_err(bad)?,
-        "forced on every table with a tenant",
-    ));
-    checks.push(horizon(&client).await.map_err(bad)?);
+    let mut findings = probe::tables(&client).await.map_err(bad)?;
+    findings.extend(bites(&target).await?);
+    checks.extend(listed("row-level security", findings, "forced on every table with a tenant, and it bites"));
     checks.push(clock(&client, now_ms).await.map_err(bad)?);
     checks.push(partitions(&client).await.map_err(bad)?);
     checks.push(incarnation(&client).await.map_err(bad)?);
     checks.extend(behind(&client).await.map_err(bad)?);
     checks.push(disk(&client).await.map_err(bad)?);
     Ok(checks)
+}
+
+/// Plants a document as one tenant and looks for it as another, as a node does at its start. A login that is no node's
+/// cannot; its roles are told in their own line.
+async fn bites(target: &Target) -> Result<Vec<String>, Error> {
+    let mut client = target.connect().await?;
+    if client.batch_execute("SET ROLE karwan_app").await.is_err() {
+        return Ok(Vec::new());
+    }
+    probe::canary(&mut client).await.map_err(|cause| error::error(&target.shown, cause))
 }
 
 async fn server(store: &str, client: &Client) -> Result<Check, Error> {
@@ -87,18 +95,20 @@ fn listed(name: &'static str, findings: Vec<String>, good: &str) -> Vec<Check> {
     findings.into_iter().map(check).collect()
 }
 
+/// Asked with the login's own rights, which may be told more about other sessions than a role.
 async fn horizon(client: &Client) -> Result<Check, tokio_postgres::Error> {
+    client.batch_execute("RESET ROLE").await?;
     let holders = log::holders(client).await?;
-    if let Some(hidden) = holders.iter().find(|held| !held.told) {
-        let found = format!("held by {}, for how long is not told to this login", hidden.holder.who);
+    if let Some(hidden) = holders.iter().find(|holder| holder.held_ms.is_none()) {
+        let found = format!("held by {}, for {}", hidden.who, hidden.held());
         let remedy = "look again; if it stays: GRANT pg_read_all_stats TO this login, which shows since when";
         return Ok(Check::not_good("horizon", Health::Warning, found, remedy));
     }
-    let Some(longest) = holders.first().map(|held| &held.holder) else {
+    let Some(longest) = holders.first() else {
         return Ok(Check::good("horizon", "nobody holds readers back"));
     };
-    let found = format!("held for {} ms by {} ({})", longest.held_ms, longest.who, longest.what);
-    Ok(match longest.held_ms {
+    let found = format!("held by {} ({}), whose transaction is {} old", longest.who, longest.what, longest.held());
+    Ok(match longest.held_ms.unwrap_or_default() {
         held if held >= HOLD_MS_BAD => Check::not_good(
             "horizon",
             Health::Bad,
@@ -124,10 +134,11 @@ async fn clock(client: &Client, now_ms: i64) -> Result<Check, tokio_postgres::Er
 }
 
 async fn partitions(client: &Client) -> Result<Check, tokio_postgres::Error> {
-    let sql = "SELECT count(*) FILTER (WHERE lower > (SELECT karwan.highest())), count(*) FROM karwan.partition";
+    let sql = "SELECT count(*) FILTER (WHERE lower > (SELECT karwan.highest())), count(*),
+                      (SELECT count(*) FROM pg_inherits WHERE inhparent = 'karwan.inbox'::regclass) FROM karwan.partition";
     let row = client.query_one(sql, &[]).await?;
-    let (ahead, all): (i64, i64) = (row.get(0), row.get(1));
-    let found = format!("{ahead} stretches of the log are ahead, {all} in all");
+    let (ahead, all, inbox): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    let found = format!("{ahead} stretches of the log are ahead, {all} in all; {inbox} leaves of the inbox");
     Ok(if ahead > 0 {
         Check::good("partitions", found)
     } else {
@@ -136,17 +147,18 @@ async fn partitions(client: &Client) -> Result<Check, tokio_postgres::Error> {
 }
 
 async fn incarnation(client: &Client) -> Result<Check, tokio_postgres::Error> {
-    let sql = "SELECT number, suspended FROM karwan.incarnation ORDER BY number DESC LIMIT 1";
+    let sql = "SELECT number, suspended, karwan.is_home(system_identifier) FROM karwan.incarnation ORDER BY number DESC LIMIT 1";
     let row = client.query_opt(sql, &[]).await?;
-    let (number, suspended) = row.map_or((0, false), |row| (row.get::<_, i64>(0), row.get(1)));
-    Ok(if suspended {
-        let remedy = "if this is not a copy: `karwan restore --store … --resume`";
-        Check::not_good(
-            "incarnation",
-            Health::Warning,
-            format!("incarnation {number}, effects and relay suspended"),
-            remedy,
-        )
+    let (number, suspended, home) =
+        row.map_or((0, false, true), |row| (row.get::<_, i64>(0), row.get(1), row.get::<_, bool>(2)));
+    let remedy = "if this is not a copy: `karwan restore --store … --resume`";
+    Ok(if !home {
+        let found =
+            format!("a copy of incarnation {number} that nobody has opened: the next start begins another, suspended");
+        Check::not_good("incarnation", Health::Warning, found, remedy)
+    } else if suspended {
+        let found = format!("incarnation {number}, effects and relay suspended");
+        Check::not_good("incarnation", Health::Warning, found, remedy)
     } else {
         Check::good("incarnation", format!("incarnation {number}"))
     })

@@ -83,8 +83,7 @@ struct Arrays<'a> {
     fired_tenant: Vec<Uuid>,
     fired_kind: Vec<&'a str>,
     fired_id: Vec<&'a str>,
-    fired_due: Vec<SystemTime>,
-    fired_body: Vec<&'a str>,
+    fired_token: Vec<Uuid>,
     settled_tenant: Vec<Uuid>,
     settled: Vec<Uuid>,
     due_tenant: Vec<Uuid>,
@@ -93,6 +92,7 @@ struct Arrays<'a> {
     due_slot: Vec<i16>,
     due: Vec<Option<SystemTime>>,
     due_body: Vec<&'a str>,
+    due_token: Vec<Uuid>,
     effect_tenant: Vec<Uuid>,
     effect: Vec<Uuid>,
     effect_kind: Vec<&'a str>,
@@ -180,8 +180,7 @@ impl<'a> Arrays<'a> {
             self.fired_tenant.push(Uuid::from_u128(deadline.tenant));
             self.fired_kind.push(&deadline.kind);
             self.fired_id.push(&deadline.id);
-            self.fired_due.push(instant(deadline.due));
-            self.fired_body.push(&deadline.body);
+            self.fired_token.push(Uuid::from_u128(deadline.token));
         }
         for effect in &set.settled {
             self.settled_tenant.push(Uuid::from_u128(effect.tenant));
@@ -194,6 +193,7 @@ impl<'a> Arrays<'a> {
             self.due_slot.push(slot(deadline.tenant, &deadline.id).cast_signed());
             self.due.push(deadline.due.map(instant));
             self.due_body.push(&deadline.body);
+            self.due_token.push(Uuid::from_u128(deadline.token));
         }
         for effect in &set.effects {
             self.effect_tenant.push(Uuid::from_u128(effect.tenant));
@@ -252,8 +252,7 @@ impl<'a> Arrays<'a> {
             &self.fired_tenant,
             &self.fired_kind,
             &self.fired_id,
-            &self.fired_due,
-            &self.fired_body,
+            &self.fired_token,
             &self.settled_tenant,
             &self.settled,
             &self.due_tenant,
@@ -262,6 +261,7 @@ impl<'a> Arrays<'a> {
             &self.due_slot,
             &self.due,
             &self.due_body,
+            &self.due_token,
             &self.effect_tenant,
             &self.effect,
             &self.effect_kind,

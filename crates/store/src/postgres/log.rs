@@ -1,6 +1,7 @@
 //! Reading the log without gaps, and its upkeep.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tokio_postgres::GenericClient;
 
 use tokio_postgres::types::ToSql;
@@ -74,8 +75,8 @@ impl Postgres {
             let reason = "it is a standby, which shows no open transactions: readers use the primary".to_owned();
             return Err(Error::Damaged { store: self.shown.clone(), reason });
         }
-        let life: i64 = client.query_one("SELECT karwan.life()", &[]).await.map_err(bad)?.get(0);
-        self.incarnation.store(life, Ordering::Relaxed);
+        let life: Option<i64> = client.query_one(self.life, &[]).await.map_err(bad)?.get(0);
+        self.incarnation.store(life.unwrap_or_default(), Ordering::Relaxed);
         Ok(Watch { client, horizon: Horizon::after(row.get(0)) })
     }
 
@@ -136,21 +137,39 @@ impl Postgres {
         tx.batch_execute("SET LOCAL ROLE NONE").await?;
         let held = holders(&*tx).await?;
         tx.commit().await?;
-        Ok(held.into_iter().map(|held| held.holder).collect())
+        Ok(held)
     }
 
-    /// As maintenance's login and under no hat: ending a session needs the login's own rights.
+    /// As maintenance's login and under no hat: ending a session needs the login's own rights. How long a transaction has
+    /// held the lock is counted from the first call that saw it: its age says nothing of when it appended.
     pub async fn end_holders(&self, held_ms: i64) -> Result<Vec<Holder>, Error> {
         let client = self.maintenance.connect().await?;
-        let rows = client.query(include_str!("schema/end_holders.sql"), &[&held_ms]).await.map_err(|cause| {
+        let bad = |cause: tokio_postgres::Error| {
             if cause.code() == Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) {
                 let remedy = "GRANT pg_signal_backend, pg_read_all_stats TO the login of maintenance".to_owned();
                 return Error::Permission { store: self.shown.clone(), remedy, cause: cause.into() };
             }
             self.error(cause)
-        })?;
-        let holder = |row: &tokio_postgres::Row| Holder { who: row.get(0), what: row.get(1), held_ms: row.get(2) };
-        Ok(rows.iter().map(holder).collect())
+        };
+        let seen: Vec<String> = client.query(HOLDERS, &[]).await.map_err(bad)?.iter().map(|row| row.get(0)).collect();
+        let mut sightings = self.sightings.lock().await;
+        sightings.retain(|holder, _| seen.contains(holder));
+        let held = |since: &Instant| i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let mut past: Vec<(String, i64)> = Vec::new();
+        for holder in seen {
+            let since = *sightings.entry(holder.clone()).or_insert_with(Instant::now);
+            past.push((holder, held(&since)));
+        }
+        past.retain(|(_, held)| *held >= held_ms);
+        let mut ended = Vec::new();
+        for (holder, held_ms) in past {
+            for row in client.query(include_str!("schema/end_holder.sql"), &[&holder]).await.map_err(bad)? {
+                if row.get(2) {
+                    ended.push(Holder { who: row.get(0), what: row.get(1), held_ms: Some(held_ms) });
+                }
+            }
+        }
+        Ok(ended)
     }
 
     pub async fn prune(&self, before_ms: i64) -> Result<u64, Error> {
@@ -195,19 +214,9 @@ impl Postgres {
     }
 }
 
-/// A holder, and whether the server told this login for how long.
-pub(super) struct Held {
-    pub holder: Holder,
-    pub told: bool,
-}
-
 /// Who has appended and not ended, longest first; prepared transactions have no process.
-pub(super) async fn holders(client: &impl GenericClient) -> Result<Vec<Held>, tokio_postgres::Error> {
+pub(super) async fn holders(client: &impl GenericClient) -> Result<Vec<Holder>, tokio_postgres::Error> {
     let rows = client.query(include_str!("schema/holders.sql"), &[]).await?;
-    let held = |row: &tokio_postgres::Row| {
-        let ms: Option<i64> = row.get(2);
-        let holder = Holder { who: row.get(0), what: row.get(1), held_ms: ms.unwrap_or_default() };
-        Held { holder, told: ms.is_some() }
-    };
-    Ok(rows.iter().map(held).collect())
+    let holder = |row: &tokio_postgres::Row| Holder { who: row.get(0), what: row.get(1), held_ms: row.get(2) };
+    Ok(rows.iter().map(holder).collect())
 }

@@ -36,7 +36,13 @@ pub(crate) async fn migrate(
     let mut client = target.connect().await?;
     check_server(&target.shown, &client).await?;
     make_roles(&target.shown, &client).await?;
-    client.execute("SELECT pg_advisory_lock(hashtext('karwan.migrate'), 0)", &[]).await.map_err(bad)?;
+    // Asked for again and again: a statement that waits has a snapshot, and an index that is built beside writers waits for
+    // every older one.
+    let lock = "SELECT pg_try_advisory_lock(hashtext('karwan.migrate'), 0)";
+    while !client.query_one(lock, &[]).await.map_err(bad)?.get::<_, bool>(0) {
+        progress("another migration is under way", 0, 0);
+        tokio::time::sleep(LOCK_PAUSE).await;
+    }
     let mut migrated = expand_patiently(&target.shown, &mut client, catalogues, kinds).await?;
     client.execute("SELECT karwan.life()", &[]).await.map_err(bad)?;
     index_fields(&client, kinds, progress).await.map_err(bad)?;
@@ -70,7 +76,8 @@ async fn make_roles(store: &str, client: &Client) -> Result<(), Error> {
         );
         client.batch_execute(&sql).await.map_err(|cause| cannot_make(store, cause))?;
     }
-    for role in ["karwan_owner", "karwan_maintenance"] {
+    // Whoever migrates may also look.
+    for role in ["karwan_owner", "karwan_maintenance", "karwan_relay"] {
         // Another migration may be granting on the same server; one of two concurrent grants fails, and is tried again.
         let sql = format!(
             "DO $$ BEGIN
@@ -93,7 +100,7 @@ async fn make_roles(store: &str, client: &Client) -> Result<(), Error> {
 
 fn cannot_make(store: &str, cause: tokio_postgres::Error) -> Error {
     let remedy = "as a login with CREATEROLE, or after a superuser has run: CREATE ROLE karwan_owner; CREATE ROLE karwan_app; \
-                  CREATE ROLE karwan_relay; CREATE ROLE karwan_append; CREATE ROLE karwan_maintenance; GRANT karwan_owner, karwan_maintenance TO this login";
+                  CREATE ROLE karwan_relay; CREATE ROLE karwan_append; CREATE ROLE karwan_maintenance; GRANT karwan_owner, karwan_maintenance, karwan_relay TO this login";
     Error::Permission { store: store.to_owned(), remedy: remedy.to_owned(), cause: cause.into() }
 }
 

@@ -23,6 +23,7 @@ mod template;
 use std::collections::HashMap;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
 
 use deadpool_postgres::{Client, Pool};
 use tokio::sync::Mutex;
@@ -55,9 +56,13 @@ pub(crate) struct Postgres {
     subjects: RwLock<HashMap<String, i32>>,
     names: RwLock<HashMap<i32, String>>,
     incarnation: AtomicI64,
+    /// How the present life is asked for: somebody who only looks begins none.
+    life: &'static str,
     horizon: Mutex<Option<Watch>>,
     /// As whom the log is dropped and intents are pruned.
     maintenance: Target,
+    /// Since when transactions were seen to hold the log's lock; the server does not tell.
+    sightings: Mutex<HashMap<String, Instant>>,
 }
 
 impl Postgres {
@@ -68,7 +73,10 @@ impl Postgres {
         let client = target.connect().await?;
         migrate::check_server(&shown, &client).await?;
         check_primary(&shown, &client).await?;
+        // From version 16 on a login inherits nothing of its roles.
+        wear(&client, Hat::App).await;
         check_schema(&shown, &client, kinds).await?;
+        client.batch_execute("SELECT karwan.keep_ahead()").await.map_err(|cause| error::error(&shown, cause))?;
         let app = target.pool(Hat::App, options.connections_max)?;
         let relay = target.pool(Hat::Relay, options.connections_max.min(RELAY_CONNECTIONS_MAX) + WATCH_CONNECTIONS)?;
         let findings = probe::probe(&shown, &client, &app).await?;
@@ -79,7 +87,7 @@ impl Postgres {
             Some(Address::Postgres(url)) => Target::parse(url)?,
             Some(Address::Sqlite(_)) | None => Target::parse(url)?,
         };
-        Self::loaded([app, relay], target, maintenance, "SELECT karwan.life(), karwan.keep_ahead()").await
+        Self::loaded([app, relay], target, maintenance, "SELECT karwan.life()").await
     }
 
     /// Connects for looking only: as the relay, without asking whether the login is bound by every policy.
@@ -88,13 +96,19 @@ impl Postgres {
         let client = target.connect().await?;
         migrate::check_server(&target.shown, &client).await?;
         check_primary(&target.shown, &client).await?;
+        wear(&client, Hat::Relay).await;
         check_schema(&target.shown, &client, &Kinds::new(&[])?).await?;
         let relay = target.pool(Hat::Relay, RELAY_CONNECTIONS_MAX + WATCH_CONNECTIONS)?;
         let maintenance = Target::parse(url)?;
-        Self::loaded([relay.clone(), relay], target, maintenance, "SELECT max(number) FROM karwan.incarnation").await
+        Self::loaded([relay.clone(), relay], target, maintenance, "SELECT karwan.seen_life()").await
     }
 
-    async fn loaded([app, relay]: [Pool; 2], target: Target, maintenance: Target, life: &str) -> Result<Self, Error> {
+    async fn loaded(
+        [app, relay]: [Pool; 2],
+        target: Target,
+        maintenance: Target,
+        life: &'static str,
+    ) -> Result<Self, Error> {
         let shown = target.shown.clone();
         let client = relay.get().await.map_err(|cause| pool_error(&shown, cause))?;
         let bad = |cause| error::error(&shown, cause);
@@ -108,8 +122,10 @@ impl Postgres {
             names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
             subjects: RwLock::new(subjects),
             incarnation: AtomicI64::new(incarnation.unwrap_or_default()),
+            life,
             horizon: Mutex::new(None),
             maintenance,
+            sightings: Mutex::default(),
             shown,
         })
     }
@@ -163,11 +179,22 @@ async fn check_primary(store: &str, client: &tokio_postgres::Client) -> Result<(
     if row.get(0) { Err(Error::Standby { store: store.to_owned() }) } else { Ok(()) }
 }
 
+/// Puts a hat on, where the login may; what it then lacks is told by whatever it asks for.
+async fn wear(client: &tokio_postgres::Client, hat: Hat) {
+    drop(client.batch_execute(&format!("SET ROLE {}", hat.role())).await);
+}
+
+/// Whether there is a store at all, as every login may ask.
+async fn is_there(client: &impl tokio_postgres::GenericClient) -> Result<bool, tokio_postgres::Error> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                              WHERE n.nspname = 'karwan' AND c.relname = 'meta')";
+    Ok(client.query_one(sql, &[]).await?.get(0))
+}
+
 /// Whether this program may use the store, kind by kind.
 async fn check_schema(store: &str, client: &tokio_postgres::Client, kinds: &Kinds) -> Result<(), Error> {
     let bad = |cause| error::error(store, cause);
-    let there: bool = client.query_one("SELECT to_regclass('karwan.meta') IS NOT NULL", &[]).await.map_err(bad)?.get(0);
-    if !there {
+    if !is_there(client).await.map_err(bad)? {
         return Err(Error::NotMigrated { store: store.to_owned() });
     }
     let meta = client.query_opt("SELECT schema, admits_from FROM karwan.meta", &[]).await.map_err(bad)?;

@@ -16,7 +16,7 @@ impl Postgres {
     pub async fn due_deadlines(&self, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Deadline>, Error> {
         let client = self.relay().await?;
         let sql =
-            "SELECT tenant_id, kind, id, due, body FROM karwan.deadline WHERE due <= $1 AND slot % $2::int = $3::int
+            "SELECT tenant_id, kind, id, due, body, token FROM karwan.deadline WHERE due <= $1 AND slot % $2::int = $3::int
                    ORDER BY due, tenant_id, kind, id LIMIT $4";
         let (lanes, lane) = (i32::from(share.lanes.max(1)), i32::from(share.lane));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -28,6 +28,7 @@ impl Postgres {
             id: row.get(2),
             due: millis(row.get(3)),
             body: row.get(4),
+            token: row.get::<_, Uuid>(5).as_u128(),
         };
         Ok(rows.map_err(|cause| self.error(cause))?.iter().map(deadline).collect())
     }

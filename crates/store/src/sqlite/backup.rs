@@ -110,6 +110,9 @@ fn copy_to(
     };
     drop(snapshot);
     change(&target).map_err(|error| said(partial, error))?;
+    // A copy lies still: without a write-ahead log it can be read from a folder where nothing may be written.
+    let still = target.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()));
+    still.map_err(|error| said(partial, error))?;
     sound(&target).map_err(|error| said(partial, error))?.map_or(Ok(()), |reason| {
         Err(Error::Damaged { store: name(from), reason: format!("the copy is damaged ({reason}), and was not kept") })
     })?;

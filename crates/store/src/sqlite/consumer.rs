@@ -45,7 +45,9 @@ pub(super) fn beat(connection: &Connection, node: &str, lease_ms: i64, now: i64)
     let sql = "INSERT INTO node (name, lease_from, lease_until) VALUES (?, ?, ?) ON CONFLICT (name)
                DO UPDATE SET lease_from = excluded.lease_from, lease_until = excluded.lease_until";
     connection.prepare_cached(sql)?.execute(params![node, now, now + lease_ms])?;
-    let sql = "UPDATE lane SET lease_from = ?, lease_until = ? WHERE holder = ?";
+    // A lease that has run out is not revived: its lane is anybody's.
+    let sql = "UPDATE lane SET lease_from = ?1, lease_until = ?2
+               WHERE holder = ?3 AND lease_until > ?1";
     connection.prepare_cached(sql)?.execute(params![now, now + lease_ms, node])?;
     connection.execute("DELETE FROM node WHERE lease_until <= ?1 OR lease_from > ?2", [now, now + CLOCK_BACK_MS])?;
     let mut statement = connection.prepare_cached("SELECT name FROM node ORDER BY name")?;
@@ -56,7 +58,7 @@ pub(super) fn beat(connection: &Connection, node: &str, lease_ms: i64, now: i64)
 /// Saves a lane's position; `release` gives the lane up.
 pub(super) fn save_position(connection: &Connection, hold: &LaneHold, seq: Seq, release: bool) -> Result<(), Fault> {
     check_lane(connection, hold)?;
-    let sql = "UPDATE lane SET position = ?3, holder = iif(?4, NULL, holder) WHERE consumer = ?1 AND lane = ?2";
+    let sql = "UPDATE lane SET position = max(position, ?3), holder = iif(?4, NULL, holder) WHERE consumer = ?1 AND lane = ?2";
     connection.prepare_cached(sql)?.execute(params![hold.consumer, hold.lane, seq, release])?;
     Ok(())
 }

@@ -86,6 +86,8 @@ CREATE TABLE deadline (
     slot   INTEGER NOT NULL,
     due    INTEGER NOT NULL,
     body   TEXT NOT NULL,
+    -- Which setting of it this is.
+    token  BLOB NOT NULL,
     PRIMARY KEY (tenant, kind, id)
 ) STRICT;
 -- For what has become due.

@@ -16,9 +16,11 @@ pub(super) fn write_deadline(connection: &Connection, deadline: &DeadlineWrite) 
     let tenant = deadline.tenant.to_be_bytes();
     match due {
         Some(due) => {
-            let sql = "INSERT INTO deadline (tenant, kind, id, slot, due, body) VALUES (?, ?, ?, ?, ?, ?)
-                       ON CONFLICT (tenant, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body";
-            connection.prepare_cached(sql)?.execute(params![tenant, kind, id, slot(deadline.tenant, id), due, body])?;
+            let sql = "INSERT INTO deadline (tenant, kind, id, slot, due, body, token) VALUES (?, ?, ?, ?, ?, ?, ?)
+                       ON CONFLICT (tenant, kind, id)
+                       DO UPDATE SET due = excluded.due, body = excluded.body, token = excluded.token";
+            let (slot, token) = (slot(deadline.tenant, id), deadline.token.to_be_bytes());
+            connection.prepare_cached(sql)?.execute(params![tenant, kind, id, slot, due, body, token])?;
         }
         None => {
             let sql = "DELETE FROM deadline WHERE tenant = ? AND kind = ? AND id = ?";
@@ -41,9 +43,9 @@ pub(super) fn write_effect(connection: &Connection, effect: &EffectWrite, now: i
 
 /// Takes a deadline away that is still what was read.
 pub(super) fn fire(connection: &Connection, deadline: &Deadline) -> Result<(), Fault> {
-    let Deadline { kind, id, due, body, .. } = deadline;
-    let sql = "DELETE FROM deadline WHERE tenant = ? AND kind = ? AND id = ? AND due = ? AND body = ?";
-    let values = params![deadline.tenant.to_be_bytes(), kind, id, due, body];
+    let Deadline { kind, id, .. } = deadline;
+    let sql = "DELETE FROM deadline WHERE tenant = ? AND kind = ? AND id = ? AND token = ?";
+    let values = params![deadline.tenant.to_be_bytes(), kind, id, deadline.token.to_be_bytes()];
     let taken = connection.prepare_cached(sql)?.execute(values)?;
     if taken == 1 { Ok(()) } else { Err(Error::Gone { what: format!("the deadline {kind} {id}") }.into()) }
 }
@@ -67,17 +69,18 @@ pub(super) fn due_deadlines(
     now: i64,
     limit: usize,
 ) -> Result<Vec<Deadline>, Fault> {
-    let sql = "SELECT tenant, kind, id, due, body FROM deadline WHERE due <= ? AND slot % ? = ?
+    let sql = "SELECT tenant, kind, id, due, body, token FROM deadline WHERE due <= ? AND slot % ? = ?
                ORDER BY due, tenant, kind, id LIMIT ?";
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_map(params![now, share.lanes.max(1), share.lane, limit as i64], |row| {
-        let tenant: [u8; 16] = row.get(0)?;
+        let (tenant, token): ([u8; 16], [u8; 16]) = (row.get(0)?, row.get(5)?);
         Ok(Deadline {
             tenant: u128::from_be_bytes(tenant),
             kind: row.get(1)?,
             id: row.get(2)?,
             due: row.get(3)?,
             body: row.get(4)?,
+            token: u128::from_be_bytes(token),
         })
     })?;
     Ok(found.collect::<rusqlite::Result<_>>()?)

@@ -25,6 +25,38 @@ fn a_dump_that_was_restored_starts_a_new_life_with_effects_suspended() {
 }
 
 #[test]
+fn the_store_itself_is_not_taken_for_a_copy_of_it() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let place = Place::new(server);
+    karwan(&["restore", "--store", &place.database.url()]).exits(1).says("no copy of it").says("--over");
+    let doctor = || karwan(&["doctor", "--store", &place.database.url_as(&place.login)]).exits(0);
+    doctor().prints("ok   incarnation: incarnation 1");
+    karwan(&["restore", "--store", &place.database.url_as(&place.login), "--over"]).exits(1).says("karwan_maintenance");
+    karwan(&["restore", "--store", &place.database.url(), "--over"]).exits(0).prints("has begun");
+    doctor().prints("effects and relay suspended");
+}
+
+#[test]
+fn a_copy_that_nobody_has_opened_is_named_and_can_be_resumed_at_once() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let place = Place::new(server);
+    let copy = server.database();
+    server.restore(copy.name(), &server.dump(place.database.name()).expect("it is dumped")).expect("it is restored");
+    let doctor = || karwan(&["doctor", "--store", &copy.url_as(&place.login)]).exits(0);
+    doctor().prints("that nobody has opened");
+    karwan(&["restore", "--store", &copy.url(), "--resume"]).exits(0).prints("run again");
+    doctor().prints("ok   incarnation: incarnation ");
+}
+
+#[test]
+fn a_copy_that_is_not_there_is_told_by_its_name() {
+    let (folder, _) = file();
+    let target = format!("sqlite:{}", folder.name("restored.db"));
+    let missing = folder.name("missing.db");
+    karwan(&["restore", "--store", &target, &missing]).exits(1).says("there is no copy at").says("missing.db");
+}
+
+#[test]
 fn a_database_without_a_store_is_not_restored() {
     let Some(server) = karwan_testkit::postgres().or_skip() else { return };
     karwan(&["restore", "--store", &server.database().url()]).exits(1).says("never been migrated");

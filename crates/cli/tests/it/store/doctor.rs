@@ -83,7 +83,7 @@ fn whoever_holds_readers_back_is_named() {
     let holder = Holder::new(&place);
     let answer = karwan(&["doctor", "--store", &place.url()]).exits(0);
     answer
-        .prints("horizon: held for")
+        .prints("horizon: held by")
         .prints(&format!("login {}, slow_writer", place.login))
         .prints("idle in transaction");
     // Another login is not told since when, and says so instead of calling it new.

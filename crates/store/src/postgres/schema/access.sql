@@ -7,7 +7,7 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA karwan FROM PUBLIC;
 
 GRANT SELECT ON karwan.meta, karwan.incarnation, karwan.subject, karwan.kind, karwan.field, karwan.signature, karwan.partition
     TO karwan_app, karwan_relay, karwan_maintenance;
-GRANT EXECUTE ON FUNCTION karwan.highest(), karwan.keep_ahead(), karwan.life()
+GRANT EXECUTE ON FUNCTION karwan.highest(), karwan.keep_ahead(), karwan.life(), karwan.is_home(text), karwan.seen_life()
     TO karwan_app, karwan_relay, karwan_maintenance;
 
 GRANT SELECT ON karwan.log, karwan.inbox, karwan.deadline, karwan.effect, karwan.node, karwan.lane, karwan.parked, karwan.dead

@@ -177,11 +177,12 @@ BEGIN
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS done = ROW_COUNT;
     IF done < cardinality(p_event) THEN
-        RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = (
+        -- One that is twice in the claim itself has no other row.
+        RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = coalesce((
             SELECT c.event FROM unnest(p_event, p_seq, p_logged) AS c(event, seq, logged)
             WHERE (SELECT i.seq FROM karwan.inbox i WHERE i.consumer = p_consumer AND i.event_id = c.event AND i.at = c.logged
                    AND i.xmin <> pg_current_xact_id()::xid) IS NOT NULL
-            ORDER BY c.seq LIMIT 1);
+            ORDER BY c.seq LIMIT 1), p_event[1]);
     END IF;
 END $$;
 
@@ -196,9 +197,10 @@ CREATE OR REPLACE FUNCTION karwan.flush(
     p_unit_tenant uuid[], p_unit uuid[],
     p_doc_kind text[], p_doc_tenant uuid[], p_doc_id text[], p_doc_version bigint[], p_doc_blind boolean[],
     p_doc_action smallint[], p_doc_shape integer[], p_doc_body text[], p_doc_width integer, p_doc_fields text[],
-    p_fired_tenant uuid[], p_fired_kind text[], p_fired_id text[], p_fired_due timestamptz[], p_fired_body text[],
+    p_fired_tenant uuid[], p_fired_kind text[], p_fired_id text[], p_fired_token uuid[],
     p_settled_tenant uuid[], p_settled uuid[],
     p_due_tenant uuid[], p_due_kind text[], p_due_id text[], p_due_slot smallint[], p_due timestamptz[], p_due_body text[],
+    p_due_token uuid[],
     p_effect_tenant uuid[], p_effect uuid[], p_effect_kind text[], p_effect_key text[], p_effect_slot smallint[],
     p_effect_body text[],
     p_tenant uuid[], p_subject integer[], p_key text[], p_slot smallint[], p_event uuid[], p_idem text[], p_hash uuid[],
@@ -232,8 +234,8 @@ BEGIN
     END IF;
     IF cardinality(p_fired_id) > 0 THEN
         DELETE FROM karwan.deadline d
-        USING unnest(p_fired_tenant, p_fired_kind, p_fired_id, p_fired_due, p_fired_body) AS n(tenant, kind, id, due, body)
-        WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id AND d.due = n.due AND d.body = n.body;
+        USING unnest(p_fired_tenant, p_fired_kind, p_fired_id, p_fired_token) AS n(tenant, kind, id, token)
+        WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id AND d.token = n.token;
         GET DIAGNOSTICS done = ROW_COUNT;
         IF done < cardinality(p_fired_id) THEN
             RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the deadline ' || p_fired_kind[1] || ' ' || p_fired_id[1];
@@ -254,11 +256,12 @@ BEGIN
             SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
         DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
         WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
-        INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, body)
-        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.body
-        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body) AS n(tenant, kind, id, slot, due, body)
+        INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, body, token)
+        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.body, n.token
+        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body, p_due_token)
+            AS n(tenant, kind, id, slot, due, body, token)
         WHERE n.due IS NOT NULL ORDER BY n.tenant, n.kind COLLATE "C", n.id COLLATE "C"
-        ON CONFLICT (tenant_id, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body;
+        ON CONFLICT (tenant_id, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body, token = excluded.token;
     END IF;
     IF cardinality(p_effect) > 0 THEN
         done := nextval('karwan.effect_seq');

@@ -30,15 +30,31 @@ BEGIN
     RETURN coming;
 END $$;
 
+-- Whether a life was begun here: on this server and in this database. Which timeline it is on is not asked.
+CREATE OR REPLACE FUNCTION karwan.is_home(identifier text)
+RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT identifier = s.system_identifier || ':' || d.oid
+    FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()
+$$;
+
+-- The present life as somebody sees it who begins none: on another server, or one that lost commits, it is another already.
+CREATE OR REPLACE FUNCTION karwan.seen_life()
+RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT i.number + CASE WHEN karwan.is_home(i.system_identifier)
+        AND i.timeline = ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint THEN 0 ELSE 1 END
+    FROM karwan.incarnation i ORDER BY i.number DESC LIMIT 1
+$$;
+
 -- The present life, as anybody may ask for it.
 CREATE OR REPLACE FUNCTION karwan.life()
 RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT karwan.new_life(false)
 $$;
 
--- Lets effects and relay run again.
+-- Lets effects and relay run again, in the life that begins with it where none has yet.
 CREATE OR REPLACE FUNCTION karwan.resume()
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT karwan.new_life(false);
     UPDATE karwan.incarnation SET suspended = false WHERE number = (SELECT max(number) FROM karwan.incarnation)
 $$;
 

@@ -137,6 +137,8 @@ CREATE TABLE karwan.deadline (
     slot      smallint    NOT NULL,
     due       timestamptz NOT NULL,
     body      text        NOT NULL,
+    -- Which setting of it this is.
+    token     uuid        NOT NULL,
     PRIMARY KEY (tenant_id, kind, id)
 );
 -- For what has become due.

@@ -200,6 +200,9 @@ async fn crossed_checks_and_puts_never_deadlock_and_one_of_them_is_rerun() {
     }
     assert_eq!(fixture.database.psql("SELECT string_agg(f_items::text, ',') FROM karwan.doc_order").unwrap(), "20,20");
     assert_eq!(fixture.database.psql("SELECT count(*) FROM karwan.log").unwrap(), "40");
+    // A deadlock would be a conflict like any other, and re-run: the server has counted them.
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(fixture.database.psql(deadlocks).unwrap(), "0");
 }
 
 /// A restart gives a prepared transaction another name among the locks: a horizon that outlived its connection would

@@ -8,7 +8,7 @@ use karwan_testkit::postgres::{Options, Server, postgres};
 use tokio_postgres::{Client, NoTls};
 
 use super::{Fixture, options};
-use crate::shop::{context, counter};
+use crate::shop::{context, context_of, counter, sent};
 
 const TENANT: &str = "0190c2f0-0000-7000-8000-000000000001";
 
@@ -57,6 +57,48 @@ async fn two_open_transactions_on_one_key_wait_for_each_other() {
     assert_eq!(refused.code().map(tokio_postgres::error::SqlState::code), Some("55P03"));
     one.batch_execute("COMMIT").await.unwrap();
     two.batch_execute(&other).await.unwrap();
+}
+
+/// A unit's flush is one statement, and takes the key's lock too: else it would pass by a transaction that has appended.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_waits_for_an_open_transaction_on_its_key() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let holder = connect(&fixture).await;
+    holder.batch_execute(&format!("BEGIN; {}", append("a"))).await.unwrap();
+    let store = fixture.store.clone();
+    let unit = tokio::spawn(async move {
+        let context = context_of("delivery-service", 1);
+        let emit = store.unit(&context, async |tx: TenantTx| {
+            tx.emit(sent("a", 2));
+            Ok::<_, Error>(())
+        });
+        emit.await.map(drop)
+    });
+    let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while fixture.database.psql(waiting).unwrap() == "0" {
+        assert!(!unit.is_finished(), "it did not wait for the transaction that has appended to its key");
+        tokio::task::yield_now().await;
+    }
+    holder.batch_execute("COMMIT").await.unwrap();
+    unit.await.unwrap().unwrap();
+    assert_eq!(keys(&fixture.store).await, ["a", "a"]);
+}
+
+/// A copy made on the same server: whoever only looks at it begins nothing, and is not taken for the original.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_observer_of_a_copy_begins_no_life_and_knows_that_it_is_another() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    fixture.database.psql_as(&fixture.login, &append("a")).unwrap();
+    let end = fixture.store.relay().end().await.unwrap();
+    let copy = server.database();
+    server.restore(copy.name(), &server.dump(fixture.database.name()).unwrap()).unwrap();
+    let observer = Store::observe(&copy.url().parse().unwrap()).await.unwrap();
+    let seen = observer.relay().page(end, &Filter::default(), 10).await;
+    assert!(matches!(seen, Err(Error::Reset { .. })), "{seen:?}");
+    assert_eq!(copy.psql("SELECT count(*) FROM karwan.incarnation").unwrap(), "1");
 }
 
 /// A flush that is still in a socket's buffer when its answer is given up arrives later: its id must be spent.

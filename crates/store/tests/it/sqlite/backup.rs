@@ -55,8 +55,8 @@ fn a_restored_store_is_another_life_suspended_with_the_same_rows() {
         backup(&fixture.address, &copy, &|_, _, _| {}).await.expect("it can be copied");
         fixture.place(1, "lost").await;
         let address = Address::Sqlite(folder.path().join("restored.db"));
-        restore(&address, &copy, &|_, _, _| {}).await.expect("it can be restored");
-        let again = restore(&address, &copy, &|_, _, _| {}).await;
+        restore(&address, &copy, false, &|_, _, _| {}).await.expect("it can be restored");
+        let again = restore(&address, &copy, false, &|_, _, _| {}).await;
         assert!(matches!(again, Err(Error::TargetExists { .. })), "{again:?}");
         let suspended = doctor(&address, 0).await.expect("it can be looked at");
         let life = suspended.iter().find(|check| check.name == "incarnation").expect("it is looked at");
@@ -82,7 +82,7 @@ fn two_restores_of_one_copy_are_two_lives() {
         let mut lives = vec![fixture.store.relay().end().await.expect("it has an end").incarnation];
         for name in ["one.db", "two.db"] {
             let address = Address::Sqlite(folder.path().join(name));
-            restore(&address, &copy, &|_, _, _| {}).await.expect("it can be restored");
+            restore(&address, &copy, false, &|_, _, _| {}).await.expect("it can be restored");
             lives.push(open(&address).await.relay().end().await.expect("it has an end").incarnation);
         }
         assert!(lives.windows(2).all(|two| two[0] != two[1]), "{lives:?}");
@@ -95,7 +95,7 @@ fn what_is_no_store_is_not_restored_and_leaves_nothing() {
     let letter = folder.path().join("letter.txt");
     std::fs::write(&letter, "Dear customer, ".repeat(100)).expect("a file can be written");
     let target = folder.path().join("shop.db");
-    let restored = crate::fixture::block_on(restore(&Address::Sqlite(target.clone()), &letter, &|_, _, _| {}));
+    let restored = crate::fixture::block_on(restore(&Address::Sqlite(target.clone()), &letter, false, &|_, _, _| {}));
     assert!(matches!(restored, Err(Error::Damaged { .. })), "{restored:?}");
     assert!(!target.exists());
     assert!(!folder.path().join("shop.db.partial").exists());

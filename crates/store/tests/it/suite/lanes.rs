@@ -21,6 +21,11 @@ on_both! {
     a_parked_event_cannot_be_handled_as_if_it_were_not,
     a_dead_event_is_claimed_and_listed,
     a_clock_that_jumps_back_an_hour_keeps_no_lane_and_loses_nothing,
+    an_event_that_is_twice_in_a_batch_is_refused,
+    an_event_that_was_handled_cannot_be_parked,
+    a_position_never_goes_back,
+    a_beat_does_not_revive_a_lease_that_has_run_out,
+    an_event_of_one_tenant_is_not_handled_in_another_tenants_name,
 }
 
 const LEASE_MS: i64 = 1_000;
@@ -223,4 +228,51 @@ async fn a_clock_that_jumps_back_an_hour_keeps_no_lane_and_loses_nothing(fixture
     let keys: Vec<String> = fixture.log().await.into_iter().map(|row| row.key).collect();
     assert_eq!(keys, ["o-0", "o-1", "o-later"]);
     assert_eq!(fixture.store.beat("n-2", LEASE_MS).await.expect("it beats"), ["n-2"]);
+}
+
+async fn an_event_that_is_twice_in_a_batch_is_refused(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let hold = hold(&fixture, "n-1").await;
+    let mut batch = fixture.store.batch(&hold);
+    batch.handle(&first(), rows[0].claim());
+    batch.handle(&first(), rows[0].claim());
+    let twice = batch.commit().await;
+    assert!(claimed(&twice, &rows[0]), "{twice:?}");
+    handle(&fixture, &hold, &rows[0], false).await.expect("nothing of the refused batch stayed");
+}
+
+async fn an_event_that_was_handled_cannot_be_parked(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let hold = hold(&fixture, "n-1").await;
+    handle(&fixture, &hold, &rows[0], false).await.expect("it is new");
+    let late = fixture.store.park(&hold, &[parked(&rows[0])]).await;
+    assert!(claimed(&late, &rows[0]), "{late:?}");
+    assert_eq!(fixture.store.parked(&lane(), 10).await.expect("it can be asked"), []);
+}
+
+async fn a_position_never_goes_back(fixture: Fixture) {
+    let rows = events(&fixture, 2).await;
+    let hold = hold(&fixture, "n-1").await;
+    for seq in [rows[1].seq, rows[0].seq] {
+        fixture.store.save_position(&hold, seq, false).await.expect("the lane is held");
+    }
+    fixture.store.save_position(&hold, 0, true).await.expect("the lane is held");
+    assert_eq!(take(&fixture, "n-2").await.expect("it was released").position, rows[1].seq);
+}
+
+async fn a_beat_does_not_revive_a_lease_that_has_run_out(fixture: Fixture) {
+    take(&fixture, "n-1").await.expect("it is free");
+    fixture.pass(LEASE_MS + 100);
+    fixture.store.beat("n-1", LEASE_MS).await.expect("it beats");
+    assert!(take(&fixture, "n-2").await.is_some(), "its lane was anybody's");
+}
+
+async fn an_event_of_one_tenant_is_not_handled_in_another_tenants_name(fixture: Fixture) {
+    let rows = events(&fixture, 1).await;
+    let hold = hold(&fixture, "n-1").await;
+    let mut batch = fixture.store.batch(&hold);
+    batch.handle(&crate::shop::context(2), rows[0].claim()).put(counter("theirs", 1));
+    let refused = batch.commit().await;
+    assert!(matches!(refused, Err(Error::TenantDiffers { .. })), "{refused:?}");
+    assert_eq!(fixture.counter(2, "theirs").await, None);
 }

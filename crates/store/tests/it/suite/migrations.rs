@@ -92,6 +92,8 @@ on_every_store! {
     a_field_that_changed_its_type_is_refused,
     a_kind_that_was_never_migrated_is_refused_when_the_store_is_opened,
     the_doctor_names_documents_that_an_older_program_left_behind,
+    a_migration_of_a_program_that_knows_fewer_fields_ends,
+    two_migrations_at_once_both_end,
 }
 
 impl Parcels {
@@ -287,4 +289,28 @@ fn the_doctor_names_documents_that_an_older_program_left_behind(parcels: &Parcel
     assert!(documents().found.contains("parcel"), "{:?}", documents());
     parcels.migrate::<Weighed>().expect("it can be migrated");
     assert_eq!(documents().health, karwan_store::doctor::Health::Good);
+}
+
+/// It fills in what it knows, and leaves the rest to those who know more.
+fn a_migration_of_a_program_that_knows_fewer_fields_ends(parcels: &Parcels) {
+    parcels.migrate::<Weighed>().expect("a fresh path can be migrated");
+    parcels.migrate::<Sorted>().expect("a field can be added");
+    parcels.put(|id, weight| Weighed { id, weight, town: "Herat".to_owned() }, 1..3);
+    parcels.migrate::<Weighed>().expect("it ends");
+    parcels.migrate::<Sorted>().expect("it can be migrated");
+    assert_eq!(parcels.found(Query::<Sorted>::new().equal("town", "Herat")), ["p-0001", "p-0002"]);
+}
+
+fn two_migrations_at_once_both_end(parcels: &Parcels) {
+    parcels.migrate::<Plain>().expect("a fresh path can be migrated");
+    parcels.put(plain, 0..100);
+    let (one, two) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| parcels.migrate::<Sorted>());
+        let two = scope.spawn(|| parcels.migrate::<Sorted>());
+        (one.join().expect("it does not panic"), two.join().expect("it does not panic"))
+    });
+    // A file is one program's at a time, and says so.
+    let fine = |outcome: &Result<migrate::Migrated, Error>| matches!(outcome, Ok(_) | Err(Error::InUse { .. }));
+    assert!(fine(&one) && fine(&two) && (one.is_ok() || two.is_ok()), "{one:?} {two:?}");
+    assert_eq!(parcels.found(Query::<Sorted>::new().equal("town", "Herat")).len(), 100);
 }

@@ -16,6 +16,8 @@ on_both! {
     a_deadline_that_was_moved_or_cancelled_does_not_fire,
     a_refused_firing_leaves_the_deadline,
     a_deadline_can_be_set_again_by_the_unit_that_it_fires,
+    a_deadline_that_is_set_again_at_the_same_instant_fires_again_with_its_effects,
+    a_task_of_one_tenant_is_not_done_in_another_tenants_name,
     shares_part_the_deadlines_between_them,
     effects_of_a_key_are_called_in_their_order,
     an_answer_is_kept_before_it_is_acted_on_and_acted_on_once,
@@ -86,7 +88,7 @@ async fn a_deadline_that_was_moved_or_cancelled_does_not_fire(fixture: Fixture) 
     set(&fixture, "a", 1_500, 5).await;
     assert!(gone(&fire(&fixture, &found[0]).await), "it was moved");
     set(&fixture, "a", 1_000, 6).await;
-    assert!(gone(&fire(&fixture, &found[0]).await), "it says something else");
+    assert!(gone(&fire(&fixture, &found[0]).await), "it was set again, and says something else");
     let cancel = fixture.unit(1, async |tx: TenantTx| {
         tx.cancel_deadline("ship", "a");
         Ok(())
@@ -267,4 +269,32 @@ async fn shares_part_the_effects_between_them(fixture: Fixture) {
     let mut keys = keys;
     keys.sort();
     assert_eq!(found, keys);
+}
+
+async fn a_deadline_that_is_set_again_at_the_same_instant_fires_again_with_its_effects(fixture: Fixture) {
+    let context = first();
+    for _ in 0..2 {
+        set(&fixture, "a", 1_000, 5).await;
+        let found = due(&fixture, 1_000).await;
+        let fired = fixture.store.fire(&found[0], &context, async |tx: TenantTx| {
+            tx.effect("charge", "card-1", &1);
+            Ok::<_, Error>(())
+        });
+        assert_eq!(fired.await.expect("it was there").repeated, None);
+    }
+    assert_eq!(fixture.effects(), ["charge card-1 1", "charge card-1 1"]);
+}
+
+async fn a_task_of_one_tenant_is_not_done_in_another_tenants_name(fixture: Fixture) {
+    set(&fixture, "a", 1_000, 5).await;
+    call(&fixture, &[("card-1", 1)]).await;
+    let deadline = due(&fixture, 1_000).await.remove(0);
+    let effect = open(&fixture, later()).await.remove(0);
+    let other = crate::shop::context(2);
+    let nothing = async |_: TenantTx| Ok::<_, Error>(());
+    let fired = fixture.store.fire(&deadline, &other, nothing).await;
+    assert!(matches!(fired, Err(Error::TenantDiffers { .. })), "{fired:?}");
+    let acted = fixture.store.act_on(effect.of, &other, nothing).await;
+    assert!(matches!(acted, Err(Error::TenantDiffers { .. })), "{acted:?}");
+    assert_eq!(due(&fixture, 1_000).await, [deadline]);
 }
