@@ -1,7 +1,9 @@
 //! A platform: its grammar, its profiles and its policy, all data, with the event types that its crate defines.
 
-use karwan_envelope::profile::{Profile, RetentionClass};
-use karwan_envelope::subject::Grammar;
+use karwan_envelope::cause::Residency;
+use karwan_envelope::ids::Form;
+use karwan_envelope::profile::{Profile, RetentionClass, Wire};
+use karwan_envelope::subject::{Grammar, Service};
 
 use crate::EventType;
 
@@ -24,6 +26,66 @@ pub struct Platform {
     pub samples: fn() -> Vec<Sample>,
     /// The envelope schemas that it publishes.
     pub envelope_schemas: &'static [EnvelopeSchema],
+}
+
+/// The retention classes of a plain platform.
+const PLAIN_CLASSES: &[RetentionClass] = &[
+    RetentionClass { label: "month", broker_days: 7, warehouse_days: 30, cold_days: 0 },
+    RetentionClass { label: "year", broker_days: 7, warehouse_days: 365, cold_days: 0 },
+    RetentionClass { label: "decade", broker_days: 7, warehouse_days: 365, cold_days: 3650 },
+];
+
+/// How a plain platform writes envelopes.
+const PLAIN: Profile = Profile {
+    name: "plain",
+    wire: Wire::Nested,
+    event_id: Form::UuidV7,
+    tenant_id: Form::Prefixed("tnt"),
+    versioned: true,
+    retention: PLAIN_CLASSES,
+    residency: Residency::Eu,
+    alias_prefix: None,
+    schema_base: None,
+};
+
+impl Platform {
+    /// A platform with the usual choices: subjects `<name>.<service>.<aggregate>.<what>.v<n>`, events kept for a `month`, a
+    /// `year` or a `decade`, every event one tenant's and one owner's. Write the struct out where you choose otherwise.
+    pub const fn plain(
+        name: &'static str,
+        services: &'static [Service<'static>],
+        events: fn() -> Vec<EventType>,
+    ) -> Self {
+        Self {
+            name,
+            grammar: Grammar {
+                prefix: Some(name),
+                versioned: true,
+                aggregated: true,
+                partitioned: false,
+                services,
+                exceptions: &[],
+            },
+            profiles: &[PLAIN],
+            retention: PLAIN_CLASSES,
+            policy: Policy {
+                platform_events: &[],
+                platform_events_reviewed: "",
+                cross_tenant_prefixes: &[],
+                cross_tenant_reads: &[],
+                ai_prefixes: &[],
+                ai_payloads: &[],
+                shared: &[],
+                narrowing_forbidden: false,
+                not_secret: &[],
+                owners: &[],
+                schema_addresses: &[],
+            },
+            events,
+            samples: Vec::new,
+            envelope_schemas: &[],
+        }
+    }
 }
 
 /// A published schema of an envelope.

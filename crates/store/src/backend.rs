@@ -110,9 +110,15 @@ impl Backend {
         on_both!(self, store => store.unit_committed(claim, void).await)
     }
 
-    /// Deadlines of a share that are due, earliest first.
-    pub async fn due_deadlines(&self, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Deadline>, Error> {
-        on_both!(self, store => store.due_deadlines(share, now_ms, limit).await)
+    /// Deadlines of a kind, in a share, that are due, earliest first.
+    pub async fn due_deadlines(
+        &self,
+        kind: &str,
+        share: Share,
+        now_ms: i64,
+        limit: usize,
+    ) -> Result<Vec<Deadline>, Error> {
+        on_both!(self, store => store.due_deadlines(kind, share, now_ms, limit).await)
     }
 
     /// The first open effect of every key, where it may be tried; nothing while the store is suspended.
@@ -148,6 +154,27 @@ impl Backend {
     /// Rows after one number, up to another that is safe, in order, filtered by tenant and key in the database.
     pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
         on_both!(self, store => store.rows(after, until, filter, limit).await)
+    }
+
+    /// Rows after one number, up to another that is safe, in order, of all tenants but these.
+    pub async fn rows_of_others(
+        &self,
+        after: Seq,
+        until: Seq,
+        except: &[TenantBits],
+        limit: usize,
+    ) -> Result<Vec<LogRow>, Error> {
+        on_both!(self, store => store.rows_of_others(after, until, except, limit).await)
+    }
+
+    /// Who has rows between two numbers.
+    pub async fn tenants(&self, after: Seq, until: Seq) -> Result<Vec<TenantBits>, Error> {
+        on_both!(self, store => store.tenants(after, until).await)
+    }
+
+    /// The saved positions of a consumer's lanes.
+    pub async fn positions(&self, consumer: &str) -> Result<Vec<Seq>, Error> {
+        on_both!(self, store => store.positions(consumer).await)
     }
 
     /// The last row that was dropped, or 0.

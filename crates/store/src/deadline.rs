@@ -6,6 +6,7 @@
 //!
 //! Not here: who looks for them, and when (`engine`).
 
+use karwan_envelope::cause::Cause;
 use karwan_envelope::envelope::Context;
 use karwan_envelope::time::Timestamp;
 
@@ -29,6 +30,8 @@ pub struct Deadline {
     pub due: i64,
     /// What the handler is told, as JSON.
     pub body: String,
+    /// What led to it: what its unit's context is made of.
+    pub cause: Cause,
     /// Which setting of it this is: one that was moved or set again has another.
     pub token: u128,
 }
@@ -41,9 +44,15 @@ impl Deadline {
 }
 
 impl Store {
-    /// Deadlines of a share that are due at an instant, earliest first.
-    pub async fn due_deadlines(&self, share: Share, now: Timestamp, limit: usize) -> Result<Vec<Deadline>, Error> {
-        self.shared.backend.due_deadlines(share, now.unix_ms(), limit).await
+    /// Deadlines of a kind, in a share, that are due at an instant, earliest first.
+    pub async fn due_deadlines(
+        &self,
+        kind: &str,
+        share: Share,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Deadline>, Error> {
+        self.shared.backend.due_deadlines(kind, share, now.unix_ms(), limit).await
     }
 
     /// The unit of work of a deadline that is due; re-run on conflict. [`Error::Gone`] where it was fired, moved or

@@ -7,10 +7,11 @@
 //!
 //! Not here: the calls themselves, retry policies, breakers (`engine`).
 
+use karwan_envelope::cause::Cause;
 use karwan_envelope::envelope::Context;
 use karwan_envelope::time::Timestamp;
 
-use crate::consumer::Share;
+use crate::consumer::{Lane, Share};
 use crate::error::Error;
 use crate::facts::Origin;
 use crate::store::{Done, Reason, Store};
@@ -37,6 +38,8 @@ pub struct Effect {
     pub key: String,
     /// What the performer is told, as JSON.
     pub body: String,
+    /// What led to it: what the context of its outcome is made of.
+    pub cause: Cause,
     /// How often it was tried.
     pub attempts: u32,
     /// What the outside answered, where it did.
@@ -63,6 +66,14 @@ pub enum Outcome {
         error: String,
     },
 }
+
+/// The lane that is held by whoever makes the calls of a kind. It reads no log, so it holds back no retention.
+pub fn lane(kind: &str) -> Lane {
+    Lane { consumer: format!("{LANES}{kind}"), number: 0 }
+}
+
+/// How the lanes of effects are called.
+pub(crate) const LANES: &str = "effect.";
 
 impl EffectRef {
     pub(crate) fn origin(self) -> Origin {

@@ -32,6 +32,13 @@ pub struct Kind {
     pub fields: &'static [Field],
 }
 
+impl Kind {
+    /// A kind of this name in its first shape, which carries no keys and declares no fields.
+    pub const fn named(name: &'static str) -> Self {
+        Self { name, shape: 1, carries: None, fields: &[] }
+    }
+}
+
 /// A declared field: a column with an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
@@ -157,8 +164,10 @@ pub trait Document: Clone + Serialize + DeserializeOwned + Send + Sync + 'static
     /// Its id within its tenant and kind.
     fn id(&self) -> String;
 
-    /// The values of the declared fields, in their order.
-    fn fields(&self) -> Vec<FieldValue>;
+    /// The values of the declared fields, in their order; a kind that declares none has none.
+    fn fields(&self) -> Vec<FieldValue> {
+        Vec::new()
+    }
 
     /// Turns a body of an older shape into the present one. A kind whose shape is 1 has nothing to do here.
     fn upcast(shape: u32, body: Value) -> Result<Value, UnknownShape> {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::error::Error;
-use crate::log::{Filter, Holder, LogPage, PAGE_MAX, Position, Seq};
+use crate::log::{Filter, Holder, LogPage, LogRow, PAGE_MAX, Position, Seq};
 use crate::store::Store;
+use crate::write_set::TenantBits;
 
 /// A reader of the whole log.
 #[derive(Clone)]
@@ -64,6 +65,39 @@ impl RelayTx {
         let wanted = |subject: &str| filter.subject.as_ref().is_none_or(|pattern| pattern.matches(subject));
         let rows = rows.into_iter().filter(|row| wanted(&row.subject)).collect();
         Ok(LogPage { rows, position: Position { incarnation, seq }, more })
+    }
+
+    /// Rows after one number, up to another that is [`Self::safe`], in order, of all tenants but these.
+    pub async fn rows_of_others(
+        &self,
+        after: Seq,
+        until: Seq,
+        except: &[TenantBits],
+        limit: usize,
+    ) -> Result<Vec<LogRow>, Error> {
+        self.backend.rows_of_others(after, until, except, limit).await
+    }
+
+    /// The same of one tenant.
+    pub async fn rows_of(
+        &self,
+        tenant: TenantBits,
+        after: Seq,
+        until: Seq,
+        limit: usize,
+    ) -> Result<Vec<LogRow>, Error> {
+        let filter = Filter { tenant: Some(tenant), ..Filter::default() };
+        self.backend.rows(after, until, &filter, limit).await
+    }
+
+    /// Who has rows between two numbers; a skip over tenants, not a scan of rows.
+    pub async fn tenants(&self, after: Seq, until: Seq) -> Result<Vec<TenantBits>, Error> {
+        self.backend.tenants(after, until).await
+    }
+
+    /// The saved positions of a consumer's lanes, whoever holds them.
+    pub async fn positions(&self, consumer: &str) -> Result<Vec<Seq>, Error> {
+        self.backend.positions(consumer).await
     }
 
     /// Who holds the horizon back, longest first.

@@ -3,10 +3,11 @@
 //! Whatever hashes, relays, archives or proves works on the stored bytes; nobody else parses them.
 
 use karwan_envelope::Envelope;
-use karwan_envelope::cause::Tenant;
-use karwan_envelope::ids::TenantId;
+use karwan_envelope::cause::{Cause, Span, Tenant};
+use karwan_envelope::ids::{CorrelationId, EventId, TenantId};
 use karwan_envelope::wire;
 use karwan_registry::Catalogue;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::log::LogRow;
@@ -58,7 +59,66 @@ pub fn envelope(catalogue: &Catalogue, row: &LogRow) -> Result<Envelope, Error> 
     Ok(decoded.envelope)
 }
 
+/// What a deadline or an effect keeps of what led to it; ids as 32 hexadecimal digits.
+#[derive(Serialize, Deserialize)]
+struct StoredCause {
+    correlation: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    business: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<(u64, u8)>,
+}
+
+/// A cause as a deadline or an effect keeps it.
+pub(crate) fn cause_text(cause: &Cause) -> String {
+    let hex = |bits: u128| format!("{bits:032x}");
+    let stored = StoredCause {
+        correlation: hex(cause.correlation.bits()),
+        causation: cause.causation.map(|event| hex(event.bits())),
+        business: cause.business.clone(),
+        span: cause.span.map(|span| (span.id, span.flags)),
+    };
+    serde_json::to_string(&stored).expect("texts and numbers are JSON")
+}
+
+/// And back; none where it is no such text.
+pub(crate) fn cause_of(text: &str) -> Option<Cause> {
+    let bits = |hex: &str| u128::from_str_radix(hex, 16).ok();
+    let StoredCause { correlation, causation, business, span } = serde_json::from_str(text).ok()?;
+    let causation = match causation {
+        Some(event) => Some(EventId::from_bits(bits(&event)?)),
+        None => None,
+    };
+    let span = span.map(|(id, flags)| Span { id, flags });
+    Some(Cause { correlation: CorrelationId::from_bits(bits(&correlation)?), causation, business, span })
+}
+
 /// The form in which a platform's envelopes are stored: the first of its profiles.
 pub(crate) fn profile(catalogue: &Catalogue) -> &'static karwan_envelope::profile::Profile {
     &catalogue.platform().profiles[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use karwan_envelope::cause::{Cause, Span};
+    use karwan_envelope::ids::{CorrelationId, EventId};
+
+    use super::{cause_of, cause_text};
+
+    #[test]
+    fn a_cause_is_read_back_as_it_was_kept() {
+        let root = Cause::root(CorrelationId::from_bits(7));
+        let caused = Cause {
+            causation: Some(EventId::from_bits(u128::MAX)),
+            business: Some("b-1".to_owned()),
+            span: Some(Span { id: u64::MAX, flags: 1 }),
+            ..root.clone()
+        };
+        for cause in [root, caused] {
+            assert_eq!(cause_of(&cause_text(&cause)), Some(cause));
+        }
+        assert_eq!(cause_of("{}"), None);
+    }
 }

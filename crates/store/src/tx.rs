@@ -19,7 +19,7 @@ use crate::held::Documents;
 use crate::kind::{BODY_BYTES_MAX, Document, FIELD_BYTES_MAX, FieldValue, Guard, ID_BYTES_MAX, write_body};
 use crate::query::{Page, Query};
 use crate::store::Shared;
-use crate::stored::tenant_bits;
+use crate::stored::{cause_text, tenant_bits};
 use crate::write_set::{DeadlineWrite, EffectWrite, TenantBits, WriteSet};
 
 /// One tenant's unit of work. A handle: clones share what was collected.
@@ -208,7 +208,8 @@ impl TenantTx {
             return self.refuse(error);
         }
         let (kind, id, token) = (kind.to_owned(), id.to_owned(), self.shared.mint.event().bits());
-        let deadline = DeadlineWrite { tenant: self.tenant(), kind, id, due, body, token };
+        let cause = cause_text(&self.context.cause);
+        let deadline = DeadlineWrite { tenant: self.tenant(), kind, id, due, body, token, cause };
         self.collected().deadlines.push(deadline);
     }
 
@@ -225,13 +226,8 @@ impl TenantTx {
         let mut collected = self.collected();
         let ordinal = collected.effects.len();
         let id = self.origin.effect(kind, ordinal);
-        collected.effects.push(EffectWrite {
-            tenant: self.tenant(),
-            id,
-            kind: kind.to_owned(),
-            key: key.to_owned(),
-            body,
-        });
+        let (kind, key, cause) = (kind.to_owned(), key.to_owned(), cause_text(&self.context.cause));
+        collected.effects.push(EffectWrite { tenant: self.tenant(), id, kind, key, body, cause });
     }
 
     pub(crate) fn refuse(&self, error: Error) {

@@ -142,6 +142,8 @@ pub struct DeadlineWrite {
     pub body: String,
     /// Which setting of it this is.
     pub token: u128,
+    /// What led to it, as [`crate::stored::cause_text`] prints it.
+    pub cause: String,
 }
 
 /// A call to the outside, recorded now and performed after the commit.
@@ -157,6 +159,8 @@ pub struct EffectWrite {
     pub key: String,
     /// What the performer is told.
     pub body: String,
+    /// What led to it, as [`crate::stored::cause_text`] prints it.
+    pub cause: String,
 }
 
 /// An event on its way into the log.

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::write_set::{Action, Flushed, UnitClaim, WriteSet, key_number, slot, slot_of};
 
 /// The function's parameters, in their order; see `schema/functions.sql`.
-const PARAMETERS: usize = 49;
+const PARAMETERS: usize = 51;
 
 static CALL: LazyLock<String> = LazyLock::new(|| {
     let places: Vec<String> = (1..=PARAMETERS).map(|place| format!("${place}")).collect();
@@ -93,12 +93,14 @@ struct Arrays<'a> {
     due: Vec<Option<SystemTime>>,
     due_body: Vec<&'a str>,
     due_token: Vec<Uuid>,
+    due_cause: Vec<&'a str>,
     effect_tenant: Vec<Uuid>,
     effect: Vec<Uuid>,
     effect_kind: Vec<&'a str>,
     effect_key: Vec<&'a str>,
     effect_slot: Vec<i16>,
     effect_body: Vec<&'a str>,
+    effect_cause: Vec<&'a str>,
     tenant: Vec<Uuid>,
     subject: Vec<i32>,
     key: Vec<&'a str>,
@@ -194,6 +196,7 @@ impl<'a> Arrays<'a> {
             self.due.push(deadline.due.map(instant));
             self.due_body.push(&deadline.body);
             self.due_token.push(Uuid::from_u128(deadline.token));
+            self.due_cause.push(&deadline.cause);
         }
         for effect in &set.effects {
             self.effect_tenant.push(Uuid::from_u128(effect.tenant));
@@ -202,6 +205,7 @@ impl<'a> Arrays<'a> {
             self.effect_key.push(&effect.key);
             self.effect_slot.push(slot(effect.tenant, &effect.key).cast_signed());
             self.effect_body.push(&effect.body);
+            self.effect_cause.push(&effect.cause);
         }
     }
 
@@ -262,12 +266,14 @@ impl<'a> Arrays<'a> {
             &self.due,
             &self.due_body,
             &self.due_token,
+            &self.due_cause,
             &self.effect_tenant,
             &self.effect,
             &self.effect_kind,
             &self.effect_key,
             &self.effect_slot,
             &self.effect_body,
+            &self.effect_cause,
             &self.tenant,
             &self.subject,
             &self.key,

@@ -15,6 +15,7 @@ use super::{Postgres, error};
 use crate::error::Error;
 use crate::horizon::Horizon;
 use crate::log::{Filter, Holder, LogRow, Seq};
+use crate::write_set::TenantBits;
 
 /// The highest visible number, and then, in a snapshot of its own, who holds the lock that every insert takes first.
 const HIGHEST: &str = "SELECT max(seq) FROM karwan.log WHERE seq > $1";
@@ -102,6 +103,39 @@ impl Postgres {
         let rows = client.query(&statement, &parameters).await.map_err(|cause| self.error(cause))?;
         self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
         Ok(rows.iter().map(|row| self.log_row(row)).collect())
+    }
+
+    pub async fn rows_of_others(
+        &self,
+        after: Seq,
+        until: Seq,
+        except: &[TenantBits],
+        limit: usize,
+    ) -> Result<Vec<LogRow>, Error> {
+        let client = self.relay().await?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let except: Vec<Uuid> = except.iter().map(|tenant| Uuid::from_u128(*tenant)).collect();
+        let sql = "SELECT seq, tenant_id, subject, key, slot, event_id, at, envelope FROM karwan.log
+                   WHERE seq > $1 AND seq <= $2 AND tenant_id <> ALL ($3) ORDER BY seq LIMIT $4";
+        let statement = client.prepare_cached(sql).await.map_err(|cause| self.error(cause))?;
+        let rows = client.query(&statement, &[&after, &until, &except, &limit]).await;
+        let rows = rows.map_err(|cause| self.error(cause))?;
+        self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
+        Ok(rows.iter().map(|row| self.log_row(row)).collect())
+    }
+
+    pub async fn tenants(&self, after: Seq, until: Seq) -> Result<Vec<TenantBits>, Error> {
+        let client = self.relay().await?;
+        let rows = client.query(include_str!("schema/tenants.sql"), &[&after, &until]).await;
+        let rows = rows.map_err(|cause| self.error(cause))?;
+        Ok(rows.iter().map(|row| row.get::<_, Uuid>(0).as_u128()).collect())
+    }
+
+    pub async fn positions(&self, consumer: &str) -> Result<Vec<Seq>, Error> {
+        let client = self.relay().await?;
+        let sql = "SELECT position FROM karwan.lane WHERE consumer = $1 ORDER BY lane";
+        let rows = client.query(sql, &[&consumer]).await.map_err(|cause| self.error(cause))?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
     fn log_row(&self, row: &tokio_postgres::Row) -> LogRow {

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use karwan_envelope::cause::Cause;
 use uuid::Uuid;
 
 use super::flush::{instant, millis};
@@ -10,27 +11,36 @@ use crate::consumer::Share;
 use crate::deadline::Deadline;
 use crate::effect::{Effect, EffectRef, Outcome};
 use crate::error::Error;
+use crate::stored::cause_of;
 use crate::write_set::LaneHold;
 
 impl Postgres {
-    pub async fn due_deadlines(&self, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Deadline>, Error> {
+    pub async fn due_deadlines(
+        &self,
+        kind: &str,
+        share: Share,
+        now_ms: i64,
+        limit: usize,
+    ) -> Result<Vec<Deadline>, Error> {
         let client = self.relay().await?;
-        let sql =
-            "SELECT tenant_id, kind, id, due, body, token FROM karwan.deadline WHERE due <= $1 AND slot % $2::int = $3::int
-                   ORDER BY due, tenant_id, kind, id LIMIT $4";
+        let sql = "SELECT tenant_id, kind, id, due, body, token, cause FROM karwan.deadline
+                   WHERE kind = $5 AND due <= $1 AND slot % $2::int = $3::int ORDER BY due, tenant_id, id LIMIT $4";
         let (lanes, lane) = (i32::from(share.lanes.max(1)), i32::from(share.lane));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let statement = client.prepare_cached(sql).await.map_err(|cause| self.error(cause))?;
-        let rows = client.query(&statement, &[&instant(now_ms), &lanes, &lane, &limit]).await;
-        let deadline = |row: &tokio_postgres::Row| Deadline {
-            tenant: row.get::<_, Uuid>(0).as_u128(),
-            kind: row.get(1),
-            id: row.get(2),
-            due: millis(row.get(3)),
-            body: row.get(4),
-            token: row.get::<_, Uuid>(5).as_u128(),
+        let rows = client.query(&statement, &[&instant(now_ms), &lanes, &lane, &limit, &kind]).await;
+        let deadline = |row: &tokio_postgres::Row| {
+            Ok(Deadline {
+                tenant: row.get::<_, Uuid>(0).as_u128(),
+                kind: row.get(1),
+                id: row.get(2),
+                due: millis(row.get(3)),
+                body: row.get(4),
+                token: row.get::<_, Uuid>(5).as_u128(),
+                cause: self.cause(row, 6)?,
+            })
         };
-        Ok(rows.map_err(|cause| self.error(cause))?.iter().map(deadline).collect())
+        rows.map_err(|cause| self.error(cause))?.iter().map(deadline).collect()
     }
 
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
@@ -40,16 +50,25 @@ impl Postgres {
         let statement = client.prepare_cached(include_str!("schema/due_effects.sql")).await;
         let statement = statement.map_err(|cause| self.error(cause))?;
         let rows = client.query(&statement, &[&kind, &lanes, &lane, &instant(now_ms), &limit]).await;
-        let effect = |row: &tokio_postgres::Row| Effect {
-            of: EffectRef { tenant: row.get::<_, Uuid>(0).as_u128(), id: row.get::<_, Uuid>(1).as_u128() },
-            kind: row.get(2),
-            key: row.get(3),
-            body: row.get(4),
-            attempts: row.get::<_, i32>(5).unsigned_abs(),
-            answer: row.get(6),
-            error: row.get(7),
+        let effect = |row: &tokio_postgres::Row| {
+            Ok(Effect {
+                of: EffectRef { tenant: row.get::<_, Uuid>(0).as_u128(), id: row.get::<_, Uuid>(1).as_u128() },
+                kind: row.get(2),
+                key: row.get(3),
+                body: row.get(4),
+                attempts: row.get::<_, i32>(5).unsigned_abs(),
+                answer: row.get(6),
+                error: row.get(7),
+                cause: self.cause(row, 8)?,
+            })
         };
-        Ok(rows.map_err(|cause| self.error(cause))?.iter().map(effect).collect())
+        rows.map_err(|cause| self.error(cause))?.iter().map(effect).collect()
+    }
+
+    fn cause(&self, row: &tokio_postgres::Row, column: usize) -> Result<Cause, Error> {
+        let text: &str = row.get(column);
+        let reason = || format!("`{text}` is no cause of a deadline or an effect");
+        cause_of(text).ok_or_else(|| Error::Damaged { store: self.shown.clone(), reason: reason() })
     }
 
     pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {

@@ -180,3 +180,10 @@ fn parked_row(row: &Row<'_>) -> rusqlite::Result<Parked> {
         envelope: row.get(8)?,
     })
 }
+
+/// The saved positions of a consumer's lanes.
+pub(super) fn positions(connection: &Connection, consumer: &str) -> Result<Vec<Seq>, Fault> {
+    let mut statement = connection.prepare_cached("SELECT position FROM lane WHERE consumer = ? ORDER BY lane")?;
+    let positions = statement.query_map([consumer], |row| row.get(0))?;
+    Ok(positions.collect::<rusqlite::Result<_>>()?)
+}

@@ -2,6 +2,7 @@
 //!
 //! There is one writer, so numbers become visible in their order: every visible row is decided.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use karwan_envelope::ids::EventId;
@@ -10,6 +11,7 @@ use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::log::{Filter, LogRow, Seq};
 use crate::sqlite::error::Fault;
+use crate::write_set::TenantBits;
 
 /// How many numbers of the log are dropped in one transaction; other writers go in between.
 const DROP_CHUNK: Seq = 5_000;
@@ -51,6 +53,38 @@ pub(super) fn rows(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Rows in order, of all tenants but these.
+pub(super) fn rows_of_others(
+    connection: &Connection,
+    after: Seq,
+    until: Seq,
+    except: &[TenantBits],
+    limit: usize,
+) -> Result<Vec<LogRow>, Fault> {
+    let except: HashSet<TenantBits> = except.iter().copied().collect();
+    let sql = "SELECT seq, tenant, name, key, slot, event, at, envelope
+               FROM log JOIN subject ON subject.id = log.subject WHERE seq > ? AND seq <= ? ORDER BY seq";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([after, until], row)?;
+    let wanted = rows.filter(|row| row.as_ref().map_or(true, |row| !except.contains(&row.tenant)));
+    Ok(wanted.take(limit).collect::<rusqlite::Result<_>>()?)
+}
+
+/// Who has rows between two numbers: from one tenant to the next along the index, and a look at each.
+pub(super) fn tenants(connection: &Connection, after: Seq, until: Seq) -> Result<Vec<TenantBits>, Fault> {
+    let sql = "WITH RECURSIVE known (tenant) AS (
+                   SELECT min(tenant) FROM log
+                   UNION ALL
+                   SELECT (SELECT min(log.tenant) FROM log WHERE log.tenant > known.tenant) FROM known
+                   WHERE known.tenant IS NOT NULL
+               )
+               SELECT tenant FROM known WHERE tenant IS NOT NULL
+               AND EXISTS (SELECT 1 FROM log WHERE log.tenant = known.tenant AND seq > ? AND seq <= ?)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let tenants = statement.query_map([after, until], |row| row.get::<_, [u8; 16]>(0).map(u128::from_be_bytes))?;
+    Ok(tenants.collect::<rusqlite::Result<_>>()?)
+}
+
 fn row(row: &Row<'_>) -> rusqlite::Result<LogRow> {
     let (tenant, event): ([u8; 16], [u8; 16]) = (row.get(1)?, row.get(5)?);
     Ok(LogRow {
@@ -69,7 +103,9 @@ fn row(row: &Row<'_>) -> rusqlite::Result<LogRow> {
 /// as it can go.
 pub(super) fn drop_chunk(connection: &Connection, up_to: Seq) -> Result<(Seq, bool), Fault> {
     let floor = floor(connection)?;
-    let saved: Option<Seq> = connection.query_row("SELECT min(position) FROM lane", [], |row| row.get(0))?;
+    let saved: Option<Seq> =
+        connection
+            .query_row("SELECT min(position) FROM lane WHERE consumer NOT LIKE 'effect.%'", [], |row| row.get(0))?;
     let bound = up_to.min(highest(connection)?).min(saved.unwrap_or(Seq::MAX));
     if bound <= floor {
         return Ok((floor, true));

@@ -161,8 +161,15 @@ impl Sqlite {
         self.read(move |connection| flush::unit_committed(connection, claim)).await
     }
 
-    pub async fn due_deadlines(&self, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Deadline>, Error> {
-        self.read(move |connection| tasks::due_deadlines(connection, share, now_ms, limit)).await
+    pub async fn due_deadlines(
+        &self,
+        kind: &str,
+        share: Share,
+        now_ms: i64,
+        limit: usize,
+    ) -> Result<Vec<Deadline>, Error> {
+        let kind = kind.to_owned();
+        self.read(move |connection| tasks::due_deadlines(connection, &kind, share, now_ms, limit)).await
     }
 
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
@@ -191,6 +198,26 @@ impl Sqlite {
     pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
         let filter = filter.clone();
         self.read(move |connection| log::rows(connection, after, until, &filter, limit)).await
+    }
+
+    pub async fn rows_of_others(
+        &self,
+        after: Seq,
+        until: Seq,
+        except: &[TenantBits],
+        limit: usize,
+    ) -> Result<Vec<LogRow>, Error> {
+        let except = except.to_vec();
+        self.read(move |connection| log::rows_of_others(connection, after, until, &except, limit)).await
+    }
+
+    pub async fn tenants(&self, after: Seq, until: Seq) -> Result<Vec<TenantBits>, Error> {
+        self.read(move |connection| log::tenants(connection, after, until)).await
+    }
+
+    pub async fn positions(&self, consumer: &str) -> Result<Vec<Seq>, Error> {
+        let consumer = consumer.to_owned();
+        self.read(move |connection| consumer::positions(connection, &consumer)).await
     }
 
     pub async fn floor(&self) -> Result<Seq, Error> {

@@ -88,10 +88,12 @@ CREATE TABLE deadline (
     body   TEXT NOT NULL,
     -- Which setting of it this is.
     token  BLOB NOT NULL,
+    -- What led to it.
+    cause  TEXT NOT NULL,
     PRIMARY KEY (tenant, kind, id)
 ) STRICT;
 -- For what has become due.
-CREATE INDEX deadline_due ON deadline (due);
+CREATE INDEX deadline_due ON deadline (kind, due);
 
 CREATE TABLE effect (
     -- The order of recording, which is the order of calling within a kind and key.
@@ -109,6 +111,8 @@ CREATE TABLE effect (
     due      INTEGER NOT NULL DEFAULT 0,
     answer   TEXT,
     error    TEXT,
+    -- What led to it.
+    cause    TEXT NOT NULL,
     at       INTEGER NOT NULL,
     UNIQUE (tenant, id)
 ) STRICT;

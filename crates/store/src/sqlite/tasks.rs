@@ -1,5 +1,6 @@
 //! Deadlines and effects: setting them, finding what is due, and what becomes of them.
 
+use karwan_envelope::cause::Cause;
 use rusqlite::{Connection, Row, params};
 
 use crate::consumer::Share;
@@ -8,6 +9,7 @@ use crate::effect::{Effect, EffectRef, Outcome};
 use crate::error::Error;
 use crate::sqlite::consumer::check_lane;
 use crate::sqlite::error::Fault;
+use crate::stored::cause_of;
 use crate::write_set::{DeadlineWrite, EffectWrite, LaneHold, slot};
 
 /// Sets, moves or cancels a deadline.
@@ -16,11 +18,22 @@ pub(super) fn write_deadline(connection: &Connection, deadline: &DeadlineWrite) 
     let tenant = deadline.tenant.to_be_bytes();
     match due {
         Some(due) => {
-            let sql = "INSERT INTO deadline (tenant, kind, id, slot, due, body, token) VALUES (?, ?, ?, ?, ?, ?, ?)
+            let sql =
+                "INSERT INTO deadline (tenant, kind, id, slot, due, body, token, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                        ON CONFLICT (tenant, kind, id)
-                       DO UPDATE SET due = excluded.due, body = excluded.body, token = excluded.token";
+                       DO UPDATE
+                       SET due = excluded.due, body = excluded.body, token = excluded.token, cause = excluded.cause";
             let (slot, token) = (slot(deadline.tenant, id), deadline.token.to_be_bytes());
-            connection.prepare_cached(sql)?.execute(params![tenant, kind, id, slot, due, body, token])?;
+            connection.prepare_cached(sql)?.execute(params![
+                tenant,
+                kind,
+                id,
+                slot,
+                due,
+                body,
+                token,
+                deadline.cause
+            ])?;
         }
         None => {
             let sql = "DELETE FROM deadline WHERE tenant = ? AND kind = ? AND id = ?";
@@ -34,10 +47,10 @@ pub(super) fn write_deadline(connection: &Connection, deadline: &DeadlineWrite) 
 pub(super) fn write_effect(connection: &Connection, effect: &EffectWrite, now: i64) -> rusqlite::Result<()> {
     let EffectWrite { kind, key, body, .. } = effect;
     let (tenant, id) = (effect.tenant.to_be_bytes(), effect.id.to_be_bytes());
-    let sql = "INSERT INTO effect (tenant, id, kind, key, slot, body, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+    let sql = "INSERT INTO effect (tenant, id, kind, key, slot, body, cause, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                ON CONFLICT DO NOTHING";
     let slot = slot(effect.tenant, key);
-    connection.prepare_cached(sql)?.execute(params![tenant, id, kind, key, slot, body, now])?;
+    connection.prepare_cached(sql)?.execute(params![tenant, id, kind, key, slot, body, effect.cause, now])?;
     Ok(())
 }
 
@@ -62,17 +75,19 @@ fn gone(effect: EffectRef) -> Fault {
     Error::Gone { what: format!("the effect {}", uuid::Uuid::from_u128(effect.id)) }.into()
 }
 
-/// Deadlines of a share that are due, earliest first.
+/// Deadlines of a kind, in a share, that are due, earliest first.
 pub(super) fn due_deadlines(
     connection: &Connection,
+    kind: &str,
     share: Share,
     now: i64,
     limit: usize,
 ) -> Result<Vec<Deadline>, Fault> {
-    let sql = "SELECT tenant, kind, id, due, body, token FROM deadline WHERE due <= ? AND slot % ? = ?
-               ORDER BY due, tenant, kind, id LIMIT ?";
+    let sql =
+        "SELECT tenant, kind, id, due, body, token, cause FROM deadline WHERE kind = ? AND due <= ? AND slot % ? = ?
+               ORDER BY due, tenant, id LIMIT ?";
     let mut statement = connection.prepare_cached(sql)?;
-    let found = statement.query_map(params![now, share.lanes.max(1), share.lane, limit as i64], |row| {
+    let found = statement.query_map(params![kind, now, share.lanes.max(1), share.lane, limit as i64], |row| {
         let (tenant, token): ([u8; 16], [u8; 16]) = (row.get(0)?, row.get(5)?);
         Ok(Deadline {
             tenant: u128::from_be_bytes(tenant),
@@ -81,6 +96,7 @@ pub(super) fn due_deadlines(
             due: row.get(3)?,
             body: row.get(4)?,
             token: u128::from_be_bytes(token),
+            cause: cause(row, 6)?,
         })
     })?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
@@ -99,6 +115,13 @@ pub(super) fn due_effects(
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
+fn cause(row: &Row<'_>, column: usize) -> rusqlite::Result<Cause> {
+    cause_of(&row.get::<_, String>(column)?).ok_or_else(|| {
+        let text = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, text, "no cause of a deadline or an effect".into())
+    })
+}
+
 fn effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
     let (tenant, id): ([u8; 16], [u8; 16]) = (row.get(0)?, row.get(1)?);
     Ok(Effect {
@@ -109,6 +132,7 @@ fn effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
         attempts: row.get(5)?,
         answer: row.get(6)?,
         error: row.get(7)?,
+        cause: cause(row, 8)?,
     })
 }
 

@@ -211,6 +211,19 @@ impl Fixture {
         }
     }
 
+    /// Suspends the store as a restore does, or lets it go on.
+    pub fn suspend(&self, suspended: bool) {
+        match &self.home {
+            Home::Folder(_) => {
+                self.raw().execute("UPDATE meta SET suspended = ?", [suspended]).expect("it is there");
+            }
+            Home::Database(database) => {
+                let sql = format!("UPDATE karwan.incarnation SET suspended = {suspended}");
+                drop(database.psql(&sql).expect("it is there"));
+            }
+        }
+    }
+
     /// Forgets which events were handled, as a seek back does.
     pub fn forget_claims(&self) {
         match &self.home {

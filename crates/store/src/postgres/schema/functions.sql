@@ -200,9 +200,9 @@ CREATE OR REPLACE FUNCTION karwan.flush(
     p_fired_tenant uuid[], p_fired_kind text[], p_fired_id text[], p_fired_token uuid[],
     p_settled_tenant uuid[], p_settled uuid[],
     p_due_tenant uuid[], p_due_kind text[], p_due_id text[], p_due_slot smallint[], p_due timestamptz[], p_due_body text[],
-    p_due_token uuid[],
+    p_due_token uuid[], p_due_cause text[],
     p_effect_tenant uuid[], p_effect uuid[], p_effect_kind text[], p_effect_key text[], p_effect_slot smallint[],
-    p_effect_body text[],
+    p_effect_body text[], p_effect_cause text[],
     p_tenant uuid[], p_subject integer[], p_key text[], p_slot smallint[], p_event uuid[], p_idem text[], p_hash uuid[],
     p_envelope text[]
 ) RETURNS bigint
@@ -256,19 +256,19 @@ BEGIN
             SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
         DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
         WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
-        INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, body, token)
-        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.body, n.token
-        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body, p_due_token)
-            AS n(tenant, kind, id, slot, due, body, token)
+        INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, body, token, cause)
+        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.body, n.token, n.cause
+        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body, p_due_token, p_due_cause)
+            AS n(tenant, kind, id, slot, due, body, token, cause)
         WHERE n.due IS NOT NULL ORDER BY n.tenant, n.kind COLLATE "C", n.id COLLATE "C"
-        ON CONFLICT (tenant_id, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body, token = excluded.token;
+        ON CONFLICT (tenant_id, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body, token = excluded.token, cause = excluded.cause;
     END IF;
     IF cardinality(p_effect) > 0 THEN
         done := nextval('karwan.effect_seq');
-        INSERT INTO karwan.effect (id, tenant_id, seq, kind, key, slot, body)
-        SELECT e.id, e.tenant, done + e.ord, e.kind, e.key, e.slot, e.body
-        FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body) WITH ORDINALITY
-            AS e(id, tenant, kind, key, slot, body, ord)
+        INSERT INTO karwan.effect (id, tenant_id, seq, kind, key, slot, body, cause)
+        SELECT e.id, e.tenant, done + e.ord, e.kind, e.key, e.slot, e.body, e.cause
+        FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body, p_effect_cause)
+            WITH ORDINALITY AS e(id, tenant, kind, key, slot, body, cause, ord)
         ORDER BY e.tenant, e.id
         ON CONFLICT DO NOTHING;
     END IF;

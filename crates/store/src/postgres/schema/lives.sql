@@ -67,7 +67,8 @@ DECLARE
     lowest bigint;
 BEGIN
     SELECT * INTO oldest FROM karwan.partition ORDER BY lower LIMIT 1;
-    SELECT min(position) INTO lowest FROM karwan.lane;
+    -- Those of effects read no log.
+    SELECT min(position) INTO lowest FROM karwan.lane WHERE consumer NOT LIKE 'effect.%';
     IF oldest.upper - 1 > least(up_to, coalesce(lowest, up_to)) OR oldest.upper > karwan.highest() THEN
         RETURN NULL;
     END IF;

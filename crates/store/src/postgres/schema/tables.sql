@@ -139,10 +139,12 @@ CREATE TABLE karwan.deadline (
     body      text        NOT NULL,
     -- Which setting of it this is.
     token     uuid        NOT NULL,
+    -- What led to it.
+    cause     text        NOT NULL,
     PRIMARY KEY (tenant_id, kind, id)
 );
 -- For what has become due.
-CREATE INDEX deadline_due ON karwan.deadline (due);
+CREATE INDEX deadline_due ON karwan.deadline (kind, due);
 
 -- A flush draws one number, and counts its effects on from there.
 CREATE SEQUENCE karwan.effect_seq AS bigint INCREMENT BY 1024 CACHE 1;
@@ -162,6 +164,8 @@ CREATE TABLE karwan.effect (
     due       timestamptz NOT NULL DEFAULT 'epoch',
     answer    text,
     error     text,
+    -- What led to it.
+    cause     text        NOT NULL,
     at        timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, id)
 );

@@ -51,7 +51,11 @@ async fn one_that_has_appended_delays_readers_and_is_named_one_that_has_not_dela
     let url = fixture.database.url_as(&fixture.login);
     let (idle, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     tokio::spawn(connection);
-    idle.batch_execute("SET ROLE karwan_app; BEGIN; SELECT karwan.highest(); CREATE TEMP TABLE t ON COMMIT DROP AS SELECT 1").await.unwrap();
+    idle.batch_execute(
+        "SET ROLE karwan_app; BEGIN; SELECT karwan.highest(); CREATE TEMP TABLE t ON COMMIT DROP AS SELECT 1",
+    )
+    .await
+    .unwrap();
     emit(&fixture.store, "a", 1).await.unwrap();
     assert_eq!(keys(&fixture.store).await, ["a"]);
     assert_eq!(fixture.store.relay().holders().await.unwrap(), []);

@@ -26,6 +26,9 @@ on_both! {
     a_zombie_records_no_answer,
     a_refused_unit_leaves_the_answer_to_be_acted_on_again,
     shares_part_the_effects_between_them,
+    a_suspended_store_calls_nobody_until_it_is_resumed,
+    what_led_to_a_deadline_and_an_effect_is_kept_with_them,
+    the_lane_of_effects_holds_back_no_retention,
 }
 
 fn at(ms: i64) -> Timestamp {
@@ -41,7 +44,7 @@ async fn set(fixture: &Fixture, id: &str, due: i64, told: i64) {
 }
 
 async fn due(fixture: &Fixture, now: i64) -> Vec<Deadline> {
-    fixture.store.due_deadlines(Share::ALL, at(now), 100).await.expect("they can be asked for")
+    fixture.store.due_deadlines("ship", Share::ALL, at(now), 100).await.expect("they can be asked for")
 }
 
 /// Fires: what it was told is counted.
@@ -67,7 +70,7 @@ async fn a_deadline_is_due_at_its_instant_and_not_before(fixture: Fixture) {
     let both: Vec<(String, i64, String)> =
         due(&fixture, 9_000).await.into_iter().map(|it| (it.id, it.due, it.body)).collect();
     assert_eq!(both, [("b".to_owned(), 2_000, "2".to_owned()), ("a".to_owned(), 3_000, "1".to_owned())]);
-    let one = fixture.store.due_deadlines(Share::ALL, at(9_000), 1).await.expect("they can be asked for");
+    let one = fixture.store.due_deadlines("ship", Share::ALL, at(9_000), 1).await.expect("they can be asked for");
     assert_eq!(one.len(), 1);
 }
 
@@ -130,7 +133,7 @@ async fn shares_part_the_deadlines_between_them(fixture: Fixture) {
     let mut found = Vec::new();
     for lane in 0..3 {
         let share = Share { lane, lanes: 3 };
-        let part = fixture.store.due_deadlines(share, at(1_000), 100).await.expect("they can be asked for");
+        let part = fixture.store.due_deadlines("ship", share, at(1_000), 100).await.expect("they can be asked for");
         assert!((1..20).contains(&part.len()), "{}", part.len());
         found.extend(part.into_iter().map(|deadline| deadline.id));
     }
@@ -297,4 +300,33 @@ async fn a_task_of_one_tenant_is_not_done_in_another_tenants_name(fixture: Fixtu
     let acted = fixture.store.act_on(effect.of, &other, nothing).await;
     assert!(matches!(acted, Err(Error::TenantDiffers { .. })), "{acted:?}");
     assert_eq!(due(&fixture, 1_000).await, [deadline]);
+}
+
+async fn a_suspended_store_calls_nobody_until_it_is_resumed(fixture: Fixture) {
+    call(&fixture, &[("card-1", 1)]).await;
+    assert!(!fixture.store.suspended().await.expect("it can be asked"));
+    fixture.suspend(true);
+    assert!(fixture.store.suspended().await.expect("it can be asked"));
+    assert_eq!(open(&fixture, later()).await, []);
+    fixture.suspend(false);
+    assert_eq!(told(&open(&fixture, later()).await), ["card-1 1"]);
+}
+
+async fn what_led_to_a_deadline_and_an_effect_is_kept_with_them(fixture: Fixture) {
+    set(&fixture, "a", 1_000, 5).await;
+    call(&fixture, &[("card-1", 1)]).await;
+    assert_eq!(due(&fixture, 1_000).await[0].cause, first().cause);
+    assert_eq!(open(&fixture, later()).await[0].cause, first().cause);
+}
+
+async fn the_lane_of_effects_holds_back_no_retention(fixture: Fixture) {
+    let lane = karwan_store::effect::lane("charge");
+    fixture.store.take_lane(&lane, "n-1", 1_000).await.expect("it can be asked for").expect("it is free");
+    for number in 0..3 {
+        fixture.place(1, &format!("o-{number}")).await;
+    }
+    let end = fixture.log().await[2].seq;
+    // Whole stretches go at once on a server; here it counts that nobody's position forbids it.
+    let floor = fixture.store.drop_log(end).await.expect("it can be dropped");
+    assert!(floor == end || fixture.clock.is_none(), "{floor}");
 }

@@ -1,0 +1,25 @@
+//! Consumers at work: one reader a process, lanes shared out by leases, handlers inside the unit of work that claims their
+//! event.
+//!
+//! Invariants, each kept in the module named:
+//! * every event is handled once, however often it is read: the claim commits with what the handler wrote (`worker`);
+//! * events of one key are handled in the order of the log, and a failing one holds back its own key alone (`lane`);
+//! * one tenant's flood does not delay another tenant's event: queues a tenant, and the flooder read apart (`node`);
+//! * a call to the outside is made after its cause has committed, in order per key, under one idempotency key (`task`);
+//! * a process that lost a lane writes nothing of it: every write names the epoch under which it was taken.
+//!
+//! Not here: SQL (`store`), brokers (`broker`).
+
+pub mod consumer;
+mod engine;
+mod lane;
+mod leases;
+mod node;
+pub mod policy;
+pub mod task;
+mod worker;
+
+pub use consumer::{Consumer, Failure, Received, Verdict};
+pub use engine::{Engine, LEASE_MS, Options, STOP_MAX, Work};
+pub use policy::Policy;
+pub use task::{Answered, Call, Due, Performer, Refusal, Timer};

@@ -1,0 +1,156 @@
+//! Every event once, in order per key, in the unit that claims it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use karwan_engine::{Consumer, Received, Verdict};
+use karwan_store::{Error, Query, TenantTx};
+
+use crate::fixture::{Fixture, note};
+use crate::shop::{Order, OrderChanged, OrderPlaced, ParcelSent, order, sent};
+
+on_both! {
+    every_event_is_handled_once_and_in_order_per_key,
+    what_a_handler_emits_is_caused_by_its_event_and_handled_in_turn,
+    a_consumer_that_comes_later_reads_from_the_beginning,
+    a_consumer_that_stops_and_starts_again_handles_nothing_twice,
+    a_handler_sees_its_own_tenant_alone,
+    a_small_tenant_does_not_wait_for_a_flood,
+    two_consumers_of_one_event_both_handle_it,
+}
+
+/// Notes every revision of an order.
+fn secretary() -> Consumer {
+    Consumer::new("sales-service", "secretary")
+        .on(async |tx: TenantTx, received: Received<OrderPlaced>| {
+            note(&tx, &received.event.order_id, "p").await?;
+            Ok::<_, Error>(Verdict::Done)
+        })
+        .on(async |tx: TenantTx, received: Received<OrderChanged>| {
+            note(&tx, &received.event.order_id, &received.event.revision.to_string()).await?;
+            Ok::<_, Error>(Verdict::Done)
+        })
+}
+
+async fn every_event_is_handled_once_and_in_order_per_key(fixture: Fixture) {
+    let engine = fixture.start("n-1", vec![secretary()]);
+    for number in 0..30 {
+        fixture.order(number % 3, &format!("o-{number}"), 9).await;
+    }
+    engine.settle().await.expect("it settles");
+    for number in 0..30 {
+        assert_eq!(fixture.notes(number % 3, &format!("o-{number}")).await, "p123456789");
+    }
+    engine.stop().await;
+}
+
+async fn what_a_handler_emits_is_caused_by_its_event_and_handled_in_turn(fixture: Fixture) {
+    let shipper =
+        Consumer::new("delivery-service", "shipper").on(async |tx: TenantTx, received: Received<OrderPlaced>| {
+            tx.emit(sent(&received.event.order_id, 1));
+            Ok::<_, Error>(Verdict::Done)
+        });
+    let clerk = Consumer::new("sales-service", "clerk").on(async |tx: TenantTx, received: Received<ParcelSent>| {
+        let cause = received.envelope.cause.causation.expect("it has a cause");
+        note(&tx, &received.event.parcel_id, &cause.to_string()).await?;
+        Ok::<_, Error>(Verdict::Done)
+    });
+    let engine = fixture.start("n-1", vec![shipper, clerk]);
+    fixture.order(1, "o-1", 0).await;
+    engine.settle().await.expect("it settles");
+    let relay = fixture.store.relay();
+    let rows = relay.rows_of_others(0, relay.safe().await.expect("it can be asked"), &[], 10).await.expect("rows");
+    assert_eq!(rows.len(), 2);
+    assert_eq!(fixture.notes(1, "o-1").await, rows[0].event.to_string());
+    engine.stop().await;
+}
+
+async fn a_consumer_that_comes_later_reads_from_the_beginning(fixture: Fixture) {
+    let done = fixture.order(1, "o-1", 3).await;
+    let engine = fixture.start("n-1", vec![secretary()]);
+    engine.wait_for("sales-service.secretary", done.position).await.expect("it gets there");
+    assert_eq!(fixture.notes(1, "o-1").await, "p123");
+    engine.stop().await;
+}
+
+async fn a_consumer_that_stops_and_starts_again_handles_nothing_twice(fixture: Fixture) {
+    for round in 0..3 {
+        let engine = fixture.start("n-1", vec![secretary()]);
+        fixture.order(1, &format!("o-{round}"), 5).await;
+        if round == 1 {
+            // As a crash would: nothing is finished, released or saved.
+            drop(engine);
+            fixture.lease_runs_out();
+            continue;
+        }
+        engine.settle().await.expect("it settles");
+        engine.stop().await;
+    }
+    for round in 0..3 {
+        assert_eq!(fixture.notes(1, &format!("o-{round}")).await, "p12345");
+    }
+}
+
+async fn a_handler_sees_its_own_tenant_alone(fixture: Fixture) {
+    let spy = Consumer::new("sales-service", "spy").on(async |tx: TenantTx, received: Received<OrderPlaced>| {
+        let orders = tx.query(Query::<Order>::new().equal("status", "open")).await?;
+        let other: Option<Order> = tx.peek("o-of-1").await?;
+        note(&tx, &received.event.order_id, &format!("{} {}", orders.items.len(), other.is_some())).await?;
+        Ok::<_, Error>(Verdict::Done)
+    });
+    fixture.order(1, "o-of-1", 0).await;
+    fixture.order(2, "o-of-2", 0).await;
+    let engine = fixture.start("n-1", vec![spy]);
+    engine.settle().await.expect("it settles");
+    assert_eq!(fixture.notes(2, "o-of-2").await, "1 false");
+    engine.stop().await;
+}
+
+/// Ten thousand events of one tenant lie before the one of another, in the same lane.
+async fn a_small_tenant_does_not_wait_for_a_flood(fixture: Fixture) {
+    let handled = Arc::new(AtomicUsize::new(0));
+    for number in 0..12 {
+        fixture.order(1, &format!("o-{number}"), 900).await;
+    }
+    fixture.order(2, "small", 0).await;
+    let before = Arc::new(AtomicUsize::new(usize::MAX));
+    let (count, seen) = (handled.clone(), before.clone());
+    let counter = Consumer::new("sales-service", "counter")
+        .on({
+            let count = count.clone();
+            move |_: TenantTx, _: Received<OrderChanged>| {
+                count.fetch_add(1, Ordering::Relaxed);
+                std::future::ready(Ok::<_, Error>(Verdict::Done))
+            }
+        })
+        .on(move |_: TenantTx, received: Received<OrderPlaced>| {
+            if received.event.order_id == "small" {
+                seen.store(count.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            std::future::ready(Ok::<_, Error>(Verdict::Done))
+        })
+        .lanes(1);
+    let engine = fixture.start("n-1", vec![counter]);
+    engine.settle().await.expect("it settles");
+    assert!(handled.load(Ordering::Relaxed) >= 10_800);
+    let before = before.load(Ordering::Relaxed);
+    assert!(before < 5_000, "{before} events of the flood were handled before the small tenant's one");
+    engine.stop().await;
+}
+
+async fn two_consumers_of_one_event_both_handle_it(fixture: Fixture) {
+    let copy = |name: &'static str| {
+        Consumer::new("sales-service", name).on(move |tx: TenantTx, received: Received<OrderPlaced>| async move {
+            tx.put(order(&format!("{name}-{}", received.event.order_id)));
+            Ok::<_, Error>(Verdict::Done)
+        })
+    };
+    let engine = fixture.start("n-1", vec![copy("one"), copy("two")]);
+    fixture.order(1, "o", 0).await;
+    engine.settle().await.expect("it settles");
+    let unit = fixture.store.tenant(&crate::shop::context(1));
+    for id in ["one-o", "two-o"] {
+        assert!(unit.peek::<Order>(id).await.expect("it can be read").is_some(), "{id}");
+    }
+    engine.stop().await;
+}
