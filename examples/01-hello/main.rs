@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 )]
 struct Greeted {
     /// Who.
-    #[schemars(length(min = 1, max = 100))]
     name: String,
     /// Which time.
     time: i64,
@@ -48,10 +47,8 @@ static HELLO: Platform =
     Platform::plain("hello", &[Service { name: "greeter-service", token: "greeter" }], || events![Greeted].into());
 
 /// Runs inside the unit of work that claims the event: once, however often it is delivered.
-async fn count(
-    tx: TenantTx,
-    Received { event: Greeted { name, .. }, .. }: Received<Greeted>,
-) -> Result<Verdict, Error> {
+async fn count(tx: TenantTx, greeted: Received<Greeted>) -> Result<Verdict, Error> {
+    let name = greeted.event.name;
     let before: Option<Count> = tx.find(&name).await?;
     tx.put(Count { times: before.map_or(0, |count| count.times) + 1, name });
     Ok(Verdict::Done)

@@ -8,6 +8,7 @@ mod bench;
 mod catalog;
 mod completions;
 mod config;
+mod consumer;
 mod doctor;
 mod envelope;
 mod exit;
@@ -61,6 +62,11 @@ enum Noun {
     /// Example: karwan log tail --store sqlite:karwan.db --follow
     #[command(subcommand)]
     Log(log::Verb),
+    /// Consumers: how far they are, who holds their lanes
+    ///
+    /// Example: karwan consumer list --store sqlite:karwan.db
+    #[command(subcommand)]
+    Consumer(consumer::Verb),
     Doctor(doctor::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -92,6 +98,7 @@ fn main() -> ExitCode {
         Noun::Envelope(verb) => envelope::run(verb),
         Noun::Migrate(args) => migrate::run(&args),
         Noun::Log(verb) => log::run(verb),
+        Noun::Consumer(verb) => consumer::run(verb),
         Noun::Doctor(args) => doctor::run(&args),
         Noun::Backup(args) => backup::run(&args),
         Noun::Restore(args) => restore::run(&args),

@@ -13,7 +13,7 @@ use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
 use crate::log::{Filter, Holder, LogRow, Position, Seq};
 use crate::query::Parts;
-use crate::report::{Stats, TableSize};
+use crate::report::{ConsumerReport, Stats, TableSize};
 use crate::store::Options;
 use crate::write_set::{Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
 use crate::{postgres, sqlite};
@@ -190,6 +190,11 @@ impl Backend {
     /// Counts for people.
     pub async fn stats(&self) -> Result<Stats, Error> {
         on_both!(self, store => store.stats().await)
+    }
+
+    /// How far every consumer is, by name.
+    pub async fn consumers(&self) -> Result<Vec<ConsumerReport>, Error> {
+        on_both!(self, store => store.consumers().await)
     }
 
     /// The size of every table, and its dead rows where the database keeps such.

@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::backend::Backend;
 use crate::error::Error;
 use crate::relay::RelayTx;
-use crate::report::{Stats, TableSize};
+use crate::report::{ConsumerReport, Stats, TableSize};
 use crate::store::Store;
 
 /// A store that is only looked at.
@@ -34,6 +34,11 @@ impl Observer {
     /// Counts for people.
     pub async fn stats(&self) -> Result<Stats, Error> {
         self.backend.stats().await
+    }
+
+    /// How far every consumer is.
+    pub async fn consumers(&self) -> Result<Vec<ConsumerReport>, Error> {
+        self.backend.consumers().await
     }
 
     /// The size of every table.

@@ -21,6 +21,51 @@ pub struct Stats {
     pub holders: Vec<Holder>,
 }
 
+/// How far a consumer is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConsumerReport {
+    /// Its name.
+    pub consumer: String,
+    /// Its lanes, in order.
+    pub lanes: Vec<LaneReport>,
+    /// Numbers of the log behind its lowest position.
+    pub behind: i64,
+    /// The age of the first row behind its lowest position, in milliseconds; 0 where there is none.
+    pub behind_ms: i64,
+    /// Events that wait parked.
+    pub parked: i64,
+    /// Events that were given up.
+    pub dead: i64,
+}
+
+/// How far one lane is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneReport {
+    /// Which one.
+    pub lane: u16,
+    /// Everything up to here is finished.
+    pub position: Seq,
+    /// Who holds it.
+    pub holder: Option<String>,
+    /// How long its lease still lives, in milliseconds; negative where it has run out.
+    pub lease_ms: Option<i64>,
+}
+
+impl ConsumerReport {
+    /// Adds a lane to the report of its consumer; lanes come sorted by consumer.
+    pub(crate) fn add(reports: &mut Vec<Self>, consumer: String, lane: LaneReport) {
+        match reports.last_mut().filter(|report| report.consumer == consumer) {
+            Some(report) => report.lanes.push(lane),
+            None => reports.push(Self { consumer, lanes: vec![lane], ..Self::default() }),
+        }
+    }
+
+    /// Its lowest position.
+    pub fn position(&self) -> Seq {
+        self.lanes.iter().map(|lane| lane.position).min().unwrap_or_default()
+    }
+}
+
 /// The size of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSize {

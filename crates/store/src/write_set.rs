@@ -142,7 +142,7 @@ pub struct DeadlineWrite {
     pub body: String,
     /// Which setting of it this is.
     pub token: u128,
-    /// What led to it, as [`crate::stored::cause_text`] prints it.
+    /// What led to it, as it is stored.
     pub cause: String,
 }
 
@@ -159,7 +159,7 @@ pub struct EffectWrite {
     pub key: String,
     /// What the performer is told.
     pub body: String,
-    /// What led to it, as [`crate::stored::cause_text`] prints it.
+    /// What led to it, as it is stored.
     pub cause: String,
 }
 

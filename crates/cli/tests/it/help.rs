@@ -47,6 +47,8 @@ fn every_promised_verb_exists() {
         "completions",
         "config example",
         "config show",
+        "consumer list",
+        "consumer show",
         "doctor",
         "envelope convert",
         "envelope validate",
@@ -76,7 +78,7 @@ fn the_help_of_every_verb_has_an_example_of_that_verb() {
 fn the_help_of_every_noun_has_an_example_of_one_of_its_verbs() {
     let verbs = verbs();
     let nouns: BTreeSet<&[String]> = verbs.iter().filter(|path| path.len() > 1).map(|path| &path[..1]).collect();
-    assert_eq!(nouns.len(), 6, "{nouns:?}");
+    assert_eq!(nouns.len(), 7, "{nouns:?}");
     for noun in nouns {
         let help = help(noun);
         let before_usage = help.split("Usage:").next().expect("a text has a beginning");

@@ -14,7 +14,8 @@ pub(crate) async fn grant(url: &str, login: &str, service: Option<&str>) -> Resu
         let remedy = format!("there is no such login: CREATE ROLE {login} LOGIN PASSWORD '…'");
         return Err(Error::Login { store: target.shown, login: login.to_owned(), remedy });
     }
-    // A node reads documents of one tenant and the log of all, never as one: from version 16 on nothing is inherited.
+    // A node reads documents of one tenant and the log of all, never as one, so it inherits neither role. Before version 16
+    // that is said of the login as a whole, and one that also appends from SQL has to inherit.
     let roles = if service.is_some() { "karwan_append" } else { "karwan_app, karwan_relay" };
     let grant = format!(
         "DO $$ BEGIN EXECUTE format('GRANT {roles} TO %I' || CASE
@@ -23,6 +24,15 @@ pub(crate) async fn grant(url: &str, login: &str, service: Option<&str>) -> Resu
     );
     let quoted: String = client.query_one("SELECT quote_literal($1::text)", &[&login]).await.map_err(bad)?.get(0);
     client.batch_execute(&grant.replace("LOGIN", &quoted)).await.map_err(bad)?;
+    let inherit = "DO $$ BEGIN
+             IF current_setting('server_version_num')::integer < 160000 THEN
+                 EXECUTE format('ALTER ROLE %I ' || CASE WHEN pg_has_role(LOGIN, 'karwan_append', 'MEMBER') THEN 'INHERIT'
+                     ELSE 'NOINHERIT' END, LOGIN);
+             END IF;
+         -- Whoever may grant roles and not change logins leaves them as they are.
+         EXCEPTION WHEN insufficient_privilege THEN NULL;
+         END $$";
+    client.batch_execute(&inherit.replace("LOGIN", &quoted)).await.map_err(bad)?;
     if let Some(service) = service {
         let sql = "INSERT INTO karwan.login VALUES ($1::text::name, $2)
                    ON CONFLICT (login) DO UPDATE SET service = excluded.service";

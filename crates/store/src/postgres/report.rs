@@ -3,7 +3,7 @@
 use super::{Postgres, error};
 use crate::error::Error;
 use crate::log::Position;
-use crate::report::{Stats, TableSize};
+use crate::report::{ConsumerReport, LaneReport, Stats, TableSize};
 
 /// The most subjects that are counted.
 const SUBJECTS_MAX: i64 = 50;
@@ -29,6 +29,35 @@ impl Postgres {
             positions: lanes.iter().map(|row| (row.get(0), row.get::<_, i16>(1).cast_unsigned(), row.get(2))).collect(),
             holders,
         })
+    }
+
+    pub async fn consumers(&self) -> Result<Vec<ConsumerReport>, Error> {
+        let client = self.relay().await?;
+        let bad = |cause| error::error(&self.shown, cause);
+        let highest: i64 = client.query_one("SELECT karwan.highest()", &[]).await.map_err(bad)?.get(0);
+        let sql =
+            "SELECT consumer, lane, position, holder, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint
+                   FROM karwan.lane WHERE consumer NOT LIKE 'effect.%' ORDER BY consumer, lane";
+        let mut reports = Vec::new();
+        for row in client.query(sql, &[]).await.map_err(bad)? {
+            let lane = LaneReport {
+                lane: row.get::<_, i16>(1).cast_unsigned(),
+                position: row.get(2),
+                holder: row.get(3),
+                lease_ms: row.get(4),
+            };
+            ConsumerReport::add(&mut reports, row.get(0), lane);
+        }
+        let sql = "SELECT (SELECT count(*) FROM karwan.parked WHERE consumer = $1),
+                          (SELECT count(*) FROM karwan.dead WHERE consumer = $1),
+                          coalesce((SELECT (extract(epoch FROM clock_timestamp() - at) * 1000)::bigint FROM karwan.log
+                                    WHERE seq > $2 ORDER BY seq LIMIT 1), 0)";
+        for report in &mut reports {
+            let row = client.query_one(sql, &[&report.consumer, &report.position()]).await.map_err(bad)?;
+            (report.parked, report.dead, report.behind_ms) = (row.get(0), row.get(1), row.get(2));
+            report.behind = (highest - report.position()).max(0);
+        }
+        Ok(reports)
     }
 
     pub async fn sizes(&self) -> Result<Vec<TableSize>, Error> {

@@ -37,7 +37,7 @@ use crate::kind::{Kind, Kinds};
 use crate::log::{Filter, Holder, LogRow, Seq};
 use crate::migrate::{Migrated, Progress};
 use crate::query::Parts;
-use crate::report::{Stats, TableSize};
+use crate::report::{ConsumerReport, Stats, TableSize};
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
 use crate::sqlite::readers::Readers;
@@ -236,6 +236,11 @@ impl Sqlite {
     pub async fn stats(&self) -> Result<Stats, Error> {
         let incarnation = self.incarnation;
         self.read(move |connection| report::stats(connection, incarnation)).await
+    }
+
+    pub async fn consumers(&self) -> Result<Vec<ConsumerReport>, Error> {
+        let now = self.clock.now().unix_ms();
+        self.read(move |connection| report::consumers(connection, now)).await
     }
 
     pub async fn sizes(&self) -> Result<Vec<TableSize>, Error> {

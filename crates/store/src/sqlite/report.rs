@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::log::{Position, Seq};
-use crate::report::{Stats, TableSize};
+use crate::report::{ConsumerReport, LaneReport, Stats, TableSize};
 use crate::sqlite::error::Fault;
 use crate::sqlite::log;
 
@@ -23,6 +23,34 @@ pub(super) fn stats(connection: &Connection, incarnation: i64) -> Result<Stats, 
     let positions = all(connection, sql, |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Seq>(2)?)))?;
     let floor = log::floor(connection)?;
     Ok(Stats { end: Position { incarnation, seq }, safe: seq, floor, subjects, positions, holders: Vec::new() })
+}
+
+/// How far every consumer is, by name. `now` is by the store's clock.
+pub(super) fn consumers(connection: &Connection, now: i64) -> Result<Vec<ConsumerReport>, Fault> {
+    // One snapshot, so that the numbers belong together.
+    let _snapshot = connection.unchecked_transaction()?;
+    let highest = log::highest(connection)?;
+    let sql = "SELECT consumer, lane, position, holder, lease_until FROM lane
+               WHERE consumer NOT LIKE 'effect.%' ORDER BY consumer, lane";
+    let mut reports = Vec::new();
+    let lanes = all(connection, sql, |row| {
+        let holder: Option<String> = row.get(3)?;
+        let until: i64 = row.get(4)?;
+        let lease_ms = holder.as_ref().map(|_| until - now);
+        Ok((row.get(0)?, LaneReport { lane: row.get(1)?, position: row.get(2)?, holder, lease_ms }))
+    })?;
+    lanes.into_iter().for_each(|(consumer, lane)| ConsumerReport::add(&mut reports, consumer, lane));
+    let sql =
+        "SELECT (SELECT count(*) FROM parked WHERE consumer = ?1), (SELECT count(*) FROM dead WHERE consumer = ?1),
+                      coalesce((SELECT ?3 - at FROM log WHERE seq > ?2 ORDER BY seq LIMIT 1), 0)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for report in &mut reports {
+        let values = rusqlite::params![report.consumer, report.position(), now];
+        let counted = statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        (report.parked, report.dead, report.behind_ms) = counted;
+        report.behind = (highest - report.position()).max(0);
+    }
+    Ok(reports)
 }
 
 /// The size of every table, indexes included. SQLite keeps no dead rows.

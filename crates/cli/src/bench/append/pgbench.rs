@@ -47,6 +47,8 @@ impl Pgbench {
         command.args(["-c", &callers.to_string(), "-t", &each.to_string()]);
         command.arg("-D").arg(format!("envelope={}", self.envelope)).arg(&self.url);
         command.env("PGPASSWORD", &self.password).env("PGAPPNAME", "karwan bench");
+        // The role that the store's own connections put on.
+        command.env("PGOPTIONS", "-c role=karwan_app");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let script = self.script.clone();
         let ran = tokio::task::spawn_blocking(move || {

@@ -3,6 +3,7 @@
 mod backup;
 mod bench;
 mod codes;
+mod consumer;
 mod doctor;
 mod migrate;
 mod place;

@@ -53,6 +53,27 @@ async fn hand_written_sql_sees_one_tenant_or_none() {
     assert!(refused.contains("permission denied"), "{refused}");
 }
 
+/// A node puts one of its roles on for each session; without, it is nobody.
+#[tokio::test]
+async fn a_nodes_login_without_a_hat_reads_nothing() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = filled(server).await;
+    let login = format!("node_{}", fixture.database.name());
+    fixture.database.psql(&format!("CREATE ROLE {login} LOGIN")).unwrap();
+    let owner = fixture.database.url().parse().unwrap();
+    migrate::grant(&owner, &login, None).await.unwrap();
+    for table in ["log", "doc_order", "outbox", "meta", "effect"] {
+        let refused = fixture.database.psql_as(&login, &format!("SELECT * FROM karwan.{table}")).unwrap_err();
+        assert!(refused.contains("permission denied"), "{table}: {refused}");
+    }
+    let address = fixture.database.url_as(&login).parse().unwrap();
+    let store = Store::open(&address, options()).await.unwrap();
+    assert!(store.relay().safe().await.unwrap() > 0);
+    let checks = karwan_store::doctor::doctor(&address, 0).await.unwrap();
+    let bad: Vec<_> = checks.iter().filter(|check| check.health == karwan_store::doctor::Health::Bad).collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
 #[tokio::test]
 async fn the_relay_reads_the_log_and_no_document() {
     let Some(server) = postgres().or_skip() else { return };
