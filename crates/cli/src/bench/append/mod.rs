@@ -43,7 +43,7 @@ pub struct Args {
     /// How many pairs of measurement and base
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pairs: u32,
-    /// Instead: so many rounds of events, with the size of every table after each
+    /// Instead: so many rounds of events, each as if a month later, with the size of every table
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
 }

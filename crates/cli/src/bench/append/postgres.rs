@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use karwan_store::Store;
+use karwan_envelope::time::{Clock as _, SystemClock};
+use karwan_store::{Options, Store};
 
 use super::Args;
 use super::bare::{self, Rows};
@@ -28,6 +29,9 @@ const SINGLE_SHARE: u32 = 10;
 const ROUND_CONNECTIONS: usize = 4;
 /// Backends report what they did to the statistics when they end, soon after their connection was closed.
 const STATISTICS_WAIT: Duration = Duration::from_millis(500);
+
+/// What the server does by itself from time to time. Not the log: it has nothing to clean up.
+const VACUUM: &str = "VACUUM karwan.intent, karwan.unit, karwan.doc_guard";
 
 /// Measures in a scratch database, and drops it whatever happens.
 pub async fn measure(args: &Args, url: &str, progress: &Progress) -> Result<Figures, Failure> {
@@ -125,10 +129,15 @@ async fn run_rounds(
     let load = Load { callers: ROUND_CONNECTIONS, events: args.events, a_unit: A_UNIT };
     progress.tell("rounds", 0, u64::from(args.events) * u64::from(rounds));
     let mut done = Vec::new();
+    let owner = karwan_store::bare::connect(&scratch.owner).await?;
     for _ in 0..rounds {
-        let store = Store::open(&scratch.node, load::options(ROUND_CONNECTIONS)?).await?;
+        let options = Options { maintenance: Some(scratch.owner.clone()), ..load::options(ROUND_CONNECTIONS)? };
+        let store = Store::open(&scratch.node, options).await?;
         let rate = load::append(&store, load, serials, progress).await?;
+        // As if a month had passed: intents and unit ids are forgotten, and the server cleans up behind them by itself.
+        store.prune(SystemClock.now().unix_ms()).await?;
         drop(store);
+        owner.batch_execute(VACUUM).await.map_err(anyhow::Error::from)?;
         tokio::time::sleep(STATISTICS_WAIT).await;
         let tables = Store::observe(&scratch.owner).await?.sizes().await?;
         done.push(Round { rate, tables });

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use karwan_envelope::mint::{OsRandom, Random as _};
+use karwan_envelope::time::{Clock as _, SystemClock};
 use karwan_store::log::Filter;
 use karwan_store::{Address, Store};
 
@@ -44,6 +45,8 @@ pub async fn measure(args: &Args, path: &Path, progress: &Progress) -> Result<Fi
         for _ in 0..rounds {
             let load = Load { callers: ROUND_CALLERS, events: args.events, a_unit: 1 };
             let rate = load::append(&store, load, &serials, progress).await?;
+            // As if a month had passed.
+            store.prune(SystemClock.now().unix_ms()).await?;
             figures.rounds.push(Round { rate, tables: store.sizes().await? });
         }
         return Ok(figures);
