@@ -213,7 +213,7 @@ async fn read(shared: Arc<Shared>, stopping: Arc<Stopping>) {
             Ok(false) => drop(tokio::time::timeout(POLL, shared.wake.notified()).await),
             Err(error) => {
                 tracing::warn!(error = %error, "the log cannot be read");
-                tokio::time::sleep(STORE_DOWN).await;
+                pause(STORE_DOWN, &stopping).await;
             }
         }
     }

@@ -99,7 +99,7 @@ async fn work_on(worker: Worker, work: Arc<Notify>, stopping: Arc<Stopping>) {
             Err(Stop::StoreDown(error)) => {
                 tracing::warn!(consumer = %hold.consumer, error = %error, "the store is away; its events are tried again");
                 shared.give_back(&hold);
-                tokio::time::sleep(STORE_DOWN).await;
+                pause(STORE_DOWN, &stopping).await;
             }
         }
         if saved.elapsed() >= SAVE

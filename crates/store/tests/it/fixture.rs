@@ -200,6 +200,18 @@ impl Fixture {
         tables.iter().map(count).collect()
     }
 
+    /// The version of the one document with this id.
+    pub fn version(&self, kind: &str, id: &str) -> String {
+        match &self.home {
+            Home::Folder(_) => {
+                self.texts(&format!("SELECT CAST(version AS TEXT) FROM doc_{kind} WHERE id = '{id}'")).remove(0)
+            }
+            Home::Database(database) => {
+                lines(database, &format!("SELECT version FROM karwan.doc_{kind} WHERE id = '{id}'")).remove(0)
+            }
+        }
+    }
+
     /// Takes a document's row away, past the store and without a tombstone.
     pub fn erase(&self, kind: &str, id: &str) {
         let condition = format!("doc_{kind} WHERE id = '{id}'");
