@@ -1,7 +1,7 @@
 //! Strict JSON: what is refused before anything is parsed into values.
 //!
 //! `serde_json` keeps the last of two equal keys, rounds large integers and reports no path. Contracts need better: this
-//! scanner walks the bytes once, allocates only keys, and names the place and the rule of the first thing wrong.
+//! scanner walks the bytes once, allocates next to nothing, and names the place and the rule of the first thing wrong.
 //! Invariant: what passes here parses with `serde_json` to exactly one meaning.
 
 use std::borrow::Cow;
@@ -142,6 +142,48 @@ pub fn plain_length(bytes: &[u8]) -> usize {
     words.len() * 8 + special.unwrap_or(rest.len())
 }
 
+/// The text of a member of an object that was checked when it was stored, read no further than there. None where it is not
+/// there, is no text or is written with escapes.
+pub fn plain_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let bytes = object.as_bytes();
+    let (mut at, mut depth) = (0, 0_u32);
+    // The string of depth 1 that was read last: the name of a member, if a colon follows it.
+    let (mut last, mut named) = ("", false);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            b':' => named = depth == 1 && last == name,
+            b'"' => {
+                let length = plain_length(&bytes[at..]);
+                let text = &object[at..at + length];
+                let is_plain = bytes.get(at + length) == Some(&b'"');
+                if named {
+                    return Some(text).filter(|_| is_plain && depth == 1);
+                }
+                last = if depth == 1 && is_plain { text } else { "" };
+                at = end_of_string(bytes, at + length)?;
+            }
+            b',' if named => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where a string ends, behind its quote.
+fn end_of_string(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+        at += plain_length(bytes.get(at..)?);
+    }
+}
+
 /// Checks a document and answers it as text.
 pub fn check(bytes: &[u8], limits: Limits) -> Result<&str, Error> {
     if bytes.len() > limits.bytes_max {
@@ -154,7 +196,7 @@ pub fn check(bytes: &[u8], limits: Limits) -> Result<&str, Error> {
         let rule = if cut { Rule::Truncated("the rest of a character") } else { Rule::NotUtf8 };
         place(bytes, error.valid_up_to(), rule, &[])
     })?;
-    let mut scanner = Scanner { bytes, at: 0, limits, path: Vec::new() };
+    let mut scanner = Scanner { text, bytes, at: 0, limits, path: Vec::new(), keys: Vec::new() };
     let scanned = scanner.document();
     scanned.map_err(|rule| place(bytes, scanner.at, rule, &scanner.path))?;
     Ok(text)
@@ -166,19 +208,19 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<serde_json::Value, Error> {
     serde_json::from_str(text).map_err(|_| place(bytes, 0, Rule::Expected("a JSON document"), &[]))
 }
 
-fn place(bytes: &[u8], at: usize, rule: Rule, path: &[Step]) -> Error {
+fn place(bytes: &[u8], at: usize, rule: Rule, path: &[Step<'_>]) -> Error {
     let before = &bytes[..at.min(bytes.len())];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
     Error { rule, pointer: path.iter().map(Step::to_string).collect(), line, column }
 }
 
-enum Step {
-    Key(String),
+enum Step<'a> {
+    Key(Cow<'a, str>),
     Index(usize),
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for Step<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Key(key) => write!(f, "/{}", key.replace('~', "~0").replace('/', "~1")),
@@ -188,11 +230,17 @@ impl fmt::Display for Step {
 }
 
 struct Scanner<'a> {
+    text: &'a str,
     bytes: &'a [u8],
     at: usize,
     limits: Limits,
-    path: Vec<Step>,
+    path: Vec<Step<'a>>,
+    /// The keys so far of every object that is open, the innermost last.
+    keys: Vec<Cow<'a, str>>,
 }
+
+/// An object with more keys than these has them hashed: comparing each with all is quicker only for a few.
+const KEYS_COMPARED: usize = 24;
 
 type Scan = Result<(), Rule>;
 
@@ -219,12 +267,13 @@ impl<'a> Scanner<'a> {
 
     fn object(&mut self) -> Scan {
         self.enter()?;
-        let mut keys: HashSet<Cow<'a, str>> = HashSet::new();
         self.space();
         if self.peek("a key or `}`")? == b'}' {
             self.at += 1;
             return Ok(());
         }
+        let first = self.keys.len();
+        let mut hashed: HashSet<Cow<'a, str>> = HashSet::new();
         loop {
             self.space();
             if self.peek("a key")? != b'"' {
@@ -232,17 +281,24 @@ impl<'a> Scanner<'a> {
             }
             let start = self.at;
             let key = self.string()?;
-            self.path.push(Step::Key(key.clone().into_owned()));
-            if !keys.insert(key) {
+            if self.keys.len() - first == KEYS_COMPARED {
+                hashed.extend(self.keys.drain(first..));
+            }
+            let known = if hashed.is_empty() { self.keys[first..].contains(&key) } else { !hashed.insert(key.clone()) };
+            if known {
                 self.at = start;
-                let Some(Step::Key(key)) = self.path.pop() else { unreachable!("the key was pushed above") };
                 return Err(Rule::DuplicateKey(key.chars().take(64).collect()));
             }
+            if hashed.is_empty() {
+                self.keys.push(key.clone());
+            }
+            self.path.push(Step::Key(key));
             self.space();
             self.expect(b':', "`:`")?;
             self.value()?;
             self.path.pop();
             if self.next_or(b'}', "`,` or `}`")? {
+                self.keys.truncate(first);
                 return Ok(());
             }
         }
@@ -294,18 +350,18 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         let mut escaped = false;
         loop {
+            self.at += plain_length(&self.bytes[self.at..]);
             match self.peek("the end of a string")? {
                 b'"' => break,
                 b'\\' => {
                     escaped = true;
                     self.escape()?;
                 }
-                0x00..=0x1F => return Err(Rule::Expected("no control character in a string; escape it")),
-                _ => self.at += 1,
+                _ => return Err(Rule::Expected("no control character in a string; escape it")),
             }
         }
         self.at += 1;
-        let quoted = std::str::from_utf8(&self.bytes[start..self.at]).expect("the document was checked to be UTF-8");
+        let quoted = &self.text[start..self.at];
         if escaped {
             let text = serde_json::from_str(quoted).map_err(|_| Rule::Expected("a string"))?;
             return Ok(Cow::Owned(text));

@@ -1,8 +1,11 @@
 //! Reads an object field by field and remembers everything that is wrong with it, not only the first thing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::violation::{Rule, Violation, Violations};
@@ -15,8 +18,47 @@ const MESSAGE_CHARS_MAX: usize = 300;
 /// An object being taken apart.
 pub(crate) struct Reader<'a> {
     at: String,
-    fields: BTreeMap<String, &'a RawValue>,
+    fields: Fields<'a>,
     pub violations: Vec<Violation>,
+}
+
+/// Fields that nobody has asked for yet, each name once. A list: objects here have few, and a look at each beats a tree.
+#[derive(Default)]
+struct Fields<'a>(Vec<(Name<'a>, &'a RawValue)>);
+
+/// A text that is copied only where it has escapes.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Fields<'a> {
+    fn place(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|(known, _)| known.0 == name)
+    }
+
+    /// By their names, in order.
+    fn sorted(self) -> BTreeMap<String, &'a RawValue> {
+        self.0.into_iter().map(|(name, value)| (name.0.into_owned(), value)).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Vec::with_capacity(20);
+                while let Some(entry) = map.next_entry()? {
+                    fields.push(entry);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -30,12 +72,13 @@ impl<'a> Reader<'a> {
 
     /// The raw value of a field, taken out.
     pub fn raw(&mut self, name: &'static str) -> Option<&'a RawValue> {
-        self.fields.remove(name)
+        let place = self.fields.place(name)?;
+        Some(self.fields.0.swap_remove(place).1)
     }
 
     /// Whether a field is there and not yet taken.
     pub fn has(&self, name: &str) -> bool {
-        self.fields.contains_key(name)
+        self.fields.place(name).is_some()
     }
 
     /// Notes something wrong at a field.
@@ -55,6 +98,10 @@ impl<'a> Reader<'a> {
 
     /// An optional field of a serde type; an explicit null is refused like any other wrong type.
     pub fn optional<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
+        self.read(name)
+    }
+
+    fn read<T: Deserialize<'a>>(&mut self, name: &'static str) -> Option<T> {
         let raw = self.raw(name)?;
         match serde_json::from_str(raw.get()) {
             Ok(value) => Some(value),
@@ -87,7 +134,7 @@ impl<'a> Reader<'a> {
         name: &'static str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let text: String = self.optional(name)?;
+        let Name(text) = self.read(name)?;
         parse(&text).map_err(|error| self.wrong(Rule::FieldInvalid, name, error.to_string())).ok()
     }
 
@@ -126,7 +173,7 @@ impl<'a> Reader<'a> {
 
     /// What is left: fields that nobody asked for.
     pub fn rest(&mut self) -> BTreeMap<String, &'a RawValue> {
-        std::mem::take(&mut self.fields)
+        std::mem::take(&mut self.fields).sorted()
     }
 
     /// Takes over what was wrong with a nested object; its unknown fields are wrong too.
@@ -136,7 +183,7 @@ impl<'a> Reader<'a> {
 
     /// Ends the reading: everything wrong, unknown fields included.
     pub fn close(mut self) -> Vec<Violation> {
-        for name in std::mem::take(&mut self.fields).into_keys() {
+        for name in self.rest().into_keys() {
             self.wrong(Rule::FieldUnknown, &name, "this profile has no such field");
         }
         self.violations

@@ -21,6 +21,7 @@ pub static PLATFORM: Platform = Platform {
         id: "schemas://envelope/v1.json",
         redacted: &[],
     }],
+    workers: &[],
 };
 
 /// Its envelope: flat, ULIDs throughout.

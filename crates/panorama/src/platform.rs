@@ -21,6 +21,7 @@ pub static PLATFORM: Platform = Platform {
         id: "schemas://panorama/envelope/v1.json",
         redacted: &[],
     }],
+    workers: &[],
 };
 
 /// A row of the notification table; ids are UUIDs of any version.

@@ -1,7 +1,7 @@
 //! The catalogue: a platform's event types with their schemas, and the one place where envelopes are made and judged.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, RwLock};
 
 use karwan_envelope::Envelope;
 use karwan_envelope::directory::{Directory, Entry, Hash, SchemaUri};
@@ -27,6 +27,8 @@ pub struct Catalogue {
     platform: &'static Platform,
     directory: Directory,
     schemas: HashMap<Hash, Schema>,
+    /// Those of other releases, learned while events were read: each is fetched and compiled once.
+    learned: RwLock<HashMap<Hash, Arc<Schema>>>,
     by_subject: HashMap<String, Hash>,
     tenant_forms: Vec<Form>,
 }
@@ -97,6 +99,7 @@ impl Catalogue {
             platform,
             directory: Directory::default(),
             schemas: HashMap::new(),
+            learned: RwLock::default(),
             by_subject: HashMap::new(),
             tenant_forms: platform.profiles.iter().map(|profile| profile.tenant_id).collect(),
         };
@@ -141,12 +144,29 @@ impl Catalogue {
 
     /// Learns a schema that is not the current one: events written by it are validated by it, as their URI asks.
     pub fn learn(&mut self, uri: &SchemaUri, document: Value) -> Result<(), LearnError> {
-        let actual = hash(&document).map_err(|cause| LearnError::Hash { path: uri.path.clone(), cause })?;
-        if actual != uri.hash {
-            return Err(LearnError::Content { uri: uri.clone(), actual });
-        }
+        let actual = named_by(uri, &document)?;
         self.schemas.entry(actual).or_insert_with(|| Schema::new(uri.path.clone(), document));
         Ok(())
+    }
+
+    /// The same while the catalogue is in use; at most [`LEARNED_MAX`], beyond which what was learned is forgotten.
+    pub fn learn_in_use(&self, uri: &SchemaUri, document: Value) -> Result<(), LearnError> {
+        let actual = named_by(uri, &document)?;
+        let mut learned = self.learned.write().expect("nothing panics while holding it");
+        if learned.len() >= LEARNED_MAX {
+            learned.clear();
+        }
+        learned.entry(actual).or_insert_with(|| Arc::new(Schema::new(uri.path.clone(), document)));
+        Ok(())
+    }
+
+    /// The schema that a URI names, whether it came with the program or was learned.
+    fn named(&self, uri: &SchemaUri) -> Option<Known<'_>> {
+        if let Some(schema) = self.schemas.get(&uri.hash) {
+            return Some(Known::Own(schema)).filter(|_| schema.path == uri.path);
+        }
+        let learned = self.learned.read().expect("nothing panics while holding it").get(&uri.hash).cloned();
+        learned.filter(|schema| schema.path == uri.path).map(Known::Learned)
     }
 
     /// Learns the schemas of this platform that a release published; a release without this platform teaches nothing.
@@ -207,8 +227,9 @@ impl Catalogue {
             violations.push(Violation::new(Rule::SchemaMismatch, "/schemaUri", message));
             return;
         }
-        match self.schemas.get(&envelope.schema.hash).filter(|schema| schema.path == entry.schema.path) {
-            Some(schema) => violations.extend(schema.violations(payload)),
+        match self.named(&envelope.schema) {
+            Some(Known::Own(schema)) => violations.extend(schema.violations(payload)),
+            Some(Known::Learned(schema)) => violations.extend(schema.violations(payload)),
             None => {
                 let message = format!(
                     "no known schema of {} has the hash sha256-{}; load the bundle that published it",
@@ -220,11 +241,26 @@ impl Catalogue {
     }
 }
 
+enum Known<'a> {
+    Own(&'a Schema),
+    Learned(Arc<Schema>),
+}
+
+/// The most schemas of other releases that are kept.
+pub const LEARNED_MAX: usize = 10_000;
+
+/// The hash of a document, which is the one that its URI names.
+fn named_by(uri: &SchemaUri, document: &Value) -> Result<Hash, LearnError> {
+    let actual = hash(document).map_err(|cause| LearnError::Hash { path: uri.path.clone(), cause })?;
+    if actual == uri.hash { Ok(actual) } else { Err(LearnError::Content { uri: uri.clone(), actual }) }
+}
+
 /// How many violations of one payload are listed; a hostile one has no more to say.
 pub const PAYLOAD_VIOLATIONS_MAX: usize = 100;
 
 impl Schema {
-    fn new(path: String, document: Value) -> Self {
+    /// A schema at its path.
+    pub fn new(path: String, document: Value) -> Self {
         Self { document, path, validator: OnceLock::new() }
     }
 

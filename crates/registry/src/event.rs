@@ -137,6 +137,8 @@ pub trait Event: Serialize + DeserializeOwned + JsonSchema + 'static {
 /// An event type as the catalogue keeps it.
 #[derive(Debug, Clone, Copy)]
 pub struct EventType {
+    /// Its canonical name.
+    pub subject: &'static str,
     /// Its row.
     pub row: fn() -> Row,
     /// Its JSON Schema, as emitted.
@@ -165,7 +167,7 @@ fn reread<E: Event>(payload: &str) -> Result<Reread, serde_json::Error> {
 impl EventType {
     /// The event type of `E`.
     pub const fn of<E: Event>() -> Self {
-        Self { row: E::row, schema: crate::schema::emit::<E>, reread: reread::<E> }
+        Self { subject: E::SUBJECT, row: E::row, schema: crate::schema::emit::<E>, reread: reread::<E> }
     }
 }
 

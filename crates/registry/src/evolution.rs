@@ -16,6 +16,7 @@
 //! Not here: files, bundles and rendering. Both inputs are values, and references never leave them.
 
 mod admits;
+pub mod audit;
 mod canonical;
 mod disjoint;
 mod document;

@@ -26,6 +26,8 @@ pub struct Platform {
     pub samples: fn() -> Vec<Sample>,
     /// The envelope schemas that it publishes.
     pub envelope_schemas: &'static [EnvelopeSchema],
+    /// How much of whose work is done at once, where the platform says so: its consumers have their lanes from here.
+    pub workers: &'static [Workers],
 }
 
 /// The retention classes of a plain platform.
@@ -84,7 +86,36 @@ impl Platform {
             events,
             samples: Vec::new,
             envelope_schemas: &[],
+            workers: &[],
         }
+    }
+
+    /// How much of a service's work is done at once, where the platform says so.
+    pub fn workers_of(&self, service: &str) -> Option<&'static Workers> {
+        self.workers.iter().find(|workers| workers.service == service)
+    }
+}
+
+/// How much of a service's work is done at once. Instances and messages become lanes and batches: a lane is what one worker
+/// does at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workers {
+    /// The service.
+    pub service: &'static str,
+    /// The fewest and the most instances; of one that pulls, its workers.
+    pub instances: (u16, u16),
+    /// How many events an instance handles at once.
+    pub at_once: u16,
+    /// How many events share a transaction.
+    pub messages: usize,
+    /// By what its work is serialised besides the key of its events: a guard document's name.
+    pub guard: Option<&'static str>,
+}
+
+impl Workers {
+    /// The most that can be handled at once, over all processes.
+    pub const fn lanes(&self) -> u16 {
+        self.instances.1 * self.at_once
     }
 }
 

@@ -183,3 +183,26 @@ proptest! {
         prop_assert_eq!(unescaped.len(), expected + 2);
     }
 }
+
+/// Objects, arrays and texts that look like the member that is looked for.
+fn anything() -> impl Strategy<Value = serde_json::Value> {
+    let text = prop_oneof!["[a-z\"\\\\:,{}é\n]{0,6}", Just("want".to_owned()), Just("\"want\":\"x\"".to_owned())];
+    let leaf = prop_oneof![text.prop_map(Into::into), any::<i32>().prop_map(Into::into), Just(serde_json::Value::Null)];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let name = prop_oneof![Just("want".to_owned()), "[a-z\"\\\\]{0,3}"];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            prop::collection::btree_map(name, inner, 0..4).prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_plain_member_is_found_where_it_stands_and_nowhere_else(value in anything()) {
+        let expected = value.as_object().and_then(|object| object.get("want")).and_then(|want| want.as_str());
+        let is_plain = |text: &&str| !text.contains(['"', '\\', '\n']);
+        let text = value.to_string();
+        prop_assert_eq!(json::plain_member(&text, "want"), expected.filter(is_plain));
+    }
+}

@@ -29,6 +29,7 @@ pub static PLATFORM: Platform = Platform {
         id: "schemas://shop/envelope/v1.json",
         redacted: &[],
     }],
+    workers: &[],
 };
 
 /// How the shop writes envelopes.

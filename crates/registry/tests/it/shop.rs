@@ -284,6 +284,7 @@ pub static SHOP: Platform = Platform {
         id: "schemas://envelope/v1.json",
         redacted: &[],
     }],
+    workers: &[],
 };
 
 fn samples() -> Vec<Sample> {

@@ -1,6 +1,7 @@
 //! The evolution gate: a table of pairs, the documents' rules line by line, whole catalogues, hostile input, and a
 //! differential test against a validator.
 
+mod audits;
 mod catalogues;
 mod differential;
 mod documents;
