@@ -3,19 +3,28 @@
 //! Every call does the same on both, and the suite in `tests/it/suite` shows it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use karwan_envelope::ids::EventId;
 
 use crate::address::Address;
-use crate::consumer::{Dead, Lane, LaneTaken, Parked, Share};
+use crate::bell::Bell;
+use crate::consumer::{Beat, Dead, Lane, LaneTaken, Node, Parked, Share, Suspension};
 use crate::deadline::Deadline;
-use crate::effect::{Effect, EffectRef, Outcome};
+use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
 use crate::error::Error;
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
+use crate::lanes::Declared;
 use crate::log::{Filter, Holder, LogRow, Position, Seq};
+use crate::outbox::{Topic, TopicReport};
+use crate::postgres::own::Transaction;
 use crate::query::Parts;
-use crate::report::{ConsumerReport, Stats, TableSize};
+use crate::relay_state::{Life, RelayState};
+use crate::report::{ConsumerReport, EffectReport, Stats, TableSize};
+use crate::retention::Stretch;
 use crate::store::Options;
-use crate::write_set::{Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
+use crate::write_set::{Claim, Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
 use crate::{postgres, sqlite};
 
 /// A store's database.
@@ -44,7 +53,7 @@ pub enum Refusal {
     /// The unit's id was committed before.
     UnitRepeated,
     /// The intents of its facts were recorded before, with the same payloads; the first one's event.
-    IntentRepeated(karwan_envelope::ids::EventId),
+    IntentRepeated(EventId),
     /// The connection broke: whether it was committed is not known.
     Lost(Error),
     /// Anything else; nothing was written.
@@ -90,6 +99,13 @@ impl Backend {
         on_both!(self, store => store.incarnation())
     }
 
+    /// See [`Store::heard`](crate::Store::heard); only files are simulated.
+    pub async fn heard(&self, what: &'static str) {
+        if let Self::Sqlite(store) = self {
+            store.heard(what).await;
+        }
+    }
+
     /// One document, or the tombstone in its place.
     pub async fn document(&self, tenant: TenantBits, kind: &Kind, id: &str) -> Result<Option<DocumentRow>, Error> {
         on_both!(self, store => store.document(tenant, kind, id).await)
@@ -100,9 +116,32 @@ impl Backend {
         on_both!(self, store => store.query(tenant, kind, parts).await)
     }
 
-    /// Writes all of it, or nothing.
-    pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
-        on_both!(self, store => store.flush(set).await)
+    /// Begins a transaction for tables of the user's own.
+    pub async fn own_transaction(&self, tenant: TenantBits) -> Result<Transaction, Error> {
+        match self {
+            Self::Sqlite(store) => Err(Error::PostgresOnly { store: store.name() }),
+            Self::Postgres(store) => store.own_transaction(tenant).await,
+        }
+    }
+
+    /// Writes all of it, or nothing; with what the unit has written into tables of its own, where it has.
+    pub async fn flush(&self, set: &Arc<WriteSet>, own: Option<Transaction>) -> Result<Flushed, Refusal> {
+        let flushed = match (self, own) {
+            (Self::Postgres(store), Some(own)) => store.flush_own(own, set).await,
+            (_, _) => on_both!(self, store => store.flush(set).await),
+        };
+        if flushed.is_ok() && !set.facts.is_empty() {
+            self.bell().ring();
+        }
+        if flushed.is_ok() && !set.effects.is_empty() {
+            self.bell().ring_for_effects();
+        }
+        flushed
+    }
+
+    /// Rung when facts or effects were committed.
+    pub fn bell(&self) -> &Bell {
+        on_both!(self, store => store.bell())
     }
 
     /// Whether a unit with this id was committed; waits for a flush with it that is under way.
@@ -121,6 +160,11 @@ impl Backend {
         on_both!(self, store => store.due_deadlines(kind, share, now_ms, limit).await)
     }
 
+    /// A deadline that failed is tried again at an instant, where it is still what was read.
+    pub async fn postpone_deadline(&self, deadline: &Deadline, try_at: i64, why: &str) -> Result<(), Error> {
+        on_both!(self, store => store.postpone_deadline(deadline, try_at, why).await)
+    }
+
     /// The first open effect of every key, where it may be tried; nothing while the store is suspended.
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
         on_both!(self, store => store.due_effects(kind, share, now_ms, limit).await)
@@ -129,6 +173,16 @@ impl Backend {
     /// Records what became of a call.
     pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
         on_both!(self, store => store.record_effect(hold, effect, outcome).await)
+    }
+
+    /// Effects that are not tried before an instant.
+    pub async fn hold_back(&self, hold: &LaneHold, effects: &[EffectRef], due: i64) -> Result<(), Error> {
+        on_both!(self, store => store.hold_back(hold, effects, due).await)
+    }
+
+    /// Dead effects of a kind, oldest first, after a number.
+    pub async fn dead_effects(&self, kind: &str, after: i64, limit: usize) -> Result<Vec<DeadEffect>, Error> {
+        on_both!(self, store => store.dead_effects(kind, after, limit).await)
     }
 
     /// Whether effects and relay wait for an operator.
@@ -151,20 +205,23 @@ impl Backend {
         on_both!(self, store => store.safe().await)
     }
 
-    /// Rows after one number, up to another that is safe, in order, filtered by tenant and key in the database.
+    /// Whether the last look saw numbers that are not decided yet.
+    pub fn is_undecided(&self) -> bool {
+        match self {
+            // What is seen of a file is committed.
+            Self::Sqlite(_) => false,
+            Self::Postgres(store) => store.undecided.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Rows after one number, up to another that is safe, in order, filtered in the database: by everything but their subject.
     pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
         on_both!(self, store => store.rows(after, until, filter, limit).await)
     }
 
-    /// Rows after one number, up to another that is safe, in order, of all tenants but these.
-    pub async fn rows_of_others(
-        &self,
-        after: Seq,
-        until: Seq,
-        except: &[TenantBits],
-        limit: usize,
-    ) -> Result<Vec<LogRow>, Error> {
-        on_both!(self, store => store.rows_of_others(after, until, except, limit).await)
+    /// The schema with this content hash, as some program brought it.
+    pub async fn schema(&self, hash: &str) -> Result<Option<String>, Error> {
+        on_both!(self, store => store.schema(hash).await)
     }
 
     /// Who has rows between two numbers.
@@ -175,6 +232,34 @@ impl Backend {
     /// The saved positions of a consumer's lanes.
     pub async fn positions(&self, consumer: &str) -> Result<Vec<Seq>, Error> {
         on_both!(self, store => store.positions(consumer).await)
+    }
+
+    /// The saved positions of all lanes that read the log.
+    pub async fn all_positions(&self) -> Result<Vec<Seq>, Error> {
+        on_both!(self, store => store.all_positions().await)
+    }
+
+    /// The stretches that the log is dropped in.
+    pub async fn stretches(&self) -> Result<Vec<Stretch>, Error> {
+        match self {
+            Self::Sqlite(_) => Ok(Vec::new()),
+            Self::Postgres(store) => store.stretches().await,
+        }
+    }
+
+    /// What consumers have said of themselves, by name.
+    pub async fn declared(&self) -> Result<Vec<Declared>, Error> {
+        on_both!(self, store => store.declared().await)
+    }
+
+    /// What any release of a consumer has handled so far.
+    pub async fn subjects(&self, consumer: &str) -> Result<Vec<String>, Error> {
+        on_both!(self, store => store.subjects(consumer).await)
+    }
+
+    /// Who lives.
+    pub async fn living(&self) -> Result<Vec<Node>, Error> {
+        on_both!(self, store => store.living().await)
     }
 
     /// The last row that was dropped, or 0.
@@ -197,6 +282,27 @@ impl Backend {
         on_both!(self, store => store.consumers().await)
     }
 
+    /// Of the next rows after a position, how many a consumer handles whose lanes have not passed them; and how many rows
+    /// there were.
+    pub async fn waiting_for(&self, consumer: &str, after: Seq, rows_max: usize) -> Result<(i64, usize), Error> {
+        on_both!(self, store => store.waiting_for(consumer, after, rows_max).await)
+    }
+
+    /// What is open and what was given up, by kind of effect.
+    pub async fn effects(&self) -> Result<Vec<EffectReport>, Error> {
+        on_both!(self, store => store.effects().await)
+    }
+
+    /// Every topic of the store.
+    pub async fn topics(&self) -> Result<Vec<Topic>, Error> {
+        on_both!(self, store => store.topics().await)
+    }
+
+    /// What of these topics a relay has not published, by topic.
+    pub async fn unpublished(&self, relay: &str, position: Seq, topics: &[i64]) -> Result<Vec<TopicReport>, Error> {
+        on_both!(self, store => store.unpublished(relay, position, topics).await)
+    }
+
     /// The size of every table, and its dead rows where the database keeps such.
     pub async fn sizes(&self) -> Result<Vec<TableSize>, Error> {
         on_both!(self, store => store.sizes().await)
@@ -212,14 +318,29 @@ impl Backend {
         on_both!(self, store => store.drop_log(up_to).await)
     }
 
+    /// Lanes that could be taken, as far as can be seen.
+    pub async fn free_lanes(&self, consumer: &str, lanes: u16, lease_ms: i64) -> Result<Vec<u16>, Error> {
+        on_both!(self, store => store.free_lanes(consumer, lanes, lease_ms).await)
+    }
+
     /// Takes a lane that nobody holds, or whose lease has run out; its epoch goes up.
     pub async fn take_lane(&self, lane: &Lane, node: &str, lease_ms: i64) -> Result<Option<LaneTaken>, Error> {
         on_both!(self, store => store.take_lane(lane, node, lease_ms).await)
     }
 
-    /// Prolongs the leases of a node and says that it lives; answers the live nodes.
-    pub async fn beat(&self, node: &str, lease_ms: i64) -> Result<Vec<String>, Error> {
-        on_both!(self, store => store.beat(node, lease_ms).await)
+    /// Notes what consumers say of themselves.
+    pub async fn declare(&self, consumers: &[Declared]) -> Result<(), Error> {
+        on_both!(self, store => store.declare(consumers).await)
+    }
+
+    /// Says that a node lives, and prolongs the leases that it knows of; answers who lives, and which it lost.
+    pub async fn beat(&self, node: &Node, holds: &[LaneHold], lease_ms: i64) -> Result<Beat, Error> {
+        on_both!(self, store => store.beat(node, holds, lease_ms).await)
+    }
+
+    /// Forgets a node, and frees the lanes that it holds.
+    pub async fn leave(&self, node: &str) -> Result<(), Error> {
+        on_both!(self, store => store.leave(node).await)
     }
 
     /// Saves a lane's position: everything up to here is finished. `release` gives the lane up.
@@ -227,9 +348,14 @@ impl Backend {
         on_both!(self, store => store.save_position(hold, seq, release).await)
     }
 
+    /// Moves all lanes of a consumer, where nobody holds one of them.
+    pub async fn seek(&self, consumer: &str, seq: Seq) -> Result<bool, Error> {
+        on_both!(self, store => store.seek(consumer, seq).await)
+    }
+
     /// Which of these events a consumer has handled.
-    pub async fn handled(&self, consumer: &str, events: &[u128]) -> Result<Vec<u128>, Error> {
-        on_both!(self, store => store.handled(consumer, events).await)
+    pub async fn handled(&self, consumer: &str, claims: &[Claim]) -> Result<Vec<EventId>, Error> {
+        on_both!(self, store => store.handled(consumer, claims).await)
     }
 
     /// Parks events: each with its envelope, behind what is parked of its key.
@@ -242,6 +368,26 @@ impl Backend {
         on_both!(self, store => store.parked(lane, limit).await)
     }
 
+    /// The first parked event of every key of a lane, in order.
+    pub async fn parked_heads(&self, lane: &Lane, limit: usize) -> Result<Vec<Parked>, Error> {
+        on_both!(self, store => store.parked_heads(lane, limit).await)
+    }
+
+    /// The first parked event of a key.
+    pub async fn parked_head(&self, lane: &Lane, tenant: TenantBits, key: &str) -> Result<Option<Parked>, Error> {
+        on_both!(self, store => store.parked_head(lane, tenant, key).await)
+    }
+
+    /// Suspends a consumer; the first reason stands.
+    pub async fn suspend(&self, hold: &LaneHold, reason: &str) -> Result<(), Error> {
+        on_both!(self, store => store.suspend(hold, reason).await)
+    }
+
+    /// Consumers that are suspended, by name.
+    pub async fn suspensions(&self) -> Result<Vec<Suspension>, Error> {
+        on_both!(self, store => store.suspensions().await)
+    }
+
     /// Gives an event up: it leaves the parked ones, if it was there, and is claimed.
     pub async fn bury(&self, hold: &LaneHold, dead: &Dead) -> Result<(), Error> {
         on_both!(self, store => store.bury(hold, dead).await)
@@ -252,8 +398,65 @@ impl Backend {
         on_both!(self, store => store.dead(consumer, after, limit).await)
     }
 
+    /// How often operators have changed something of each consumer.
+    pub async fn revisions(&self) -> Result<Vec<(String, i64)>, Error> {
+        on_both!(self, store => store.revisions().await)
+    }
+
+    /// The keys of a lane that operators have stopped.
+    pub async fn paused_keys(&self, lane: &Lane) -> Result<Vec<(TenantBits, String)>, Error> {
+        on_both!(self, store => store.paused_keys(lane).await)
+    }
+
+    /// Saves a relay's position with that of its stream.
+    pub async fn save_relay(&self, hold: &LaneHold, state: RelayState) -> Result<(), Error> {
+        on_both!(self, store => store.save_relay(hold, state).await)
+    }
+
+    /// A parked event of a relay is in its stream.
+    pub async fn unpark(&self, hold: &LaneHold, event: EventId) -> Result<(), Error> {
+        on_both!(self, store => store.unpark(hold, event).await)
+    }
+
+    /// For how long a parked event has been parked, by the store's clock, in milliseconds.
+    pub async fn parked_ms(&self, consumer: &str, event: EventId) -> Result<i64, Error> {
+        on_both!(self, store => store.parked_ms(consumer, event).await)
+    }
+
+    /// The lives of the store, in order, each with the last row of the log when it began.
+    pub async fn lives(&self) -> Result<Vec<Life>, Error> {
+        on_both!(self, store => store.lives().await)
+    }
+
+    /// The stream of a consumer begins anew.
+    pub async fn restart_feed(&self, holds: &[LaneHold], stream_created: i64) -> Result<(), Error> {
+        on_both!(self, store => store.restart_feed(holds, stream_created).await)
+    }
+
+    /// What a relay saved last.
+    pub async fn relay_state(&self, consumer: &str) -> Result<Option<RelayState>, Error> {
+        on_both!(self, store => store.relay_state(consumer).await)
+    }
+
+    /// Sets a held lane back, never forward.
+    pub async fn rewind(&self, hold: &LaneHold, seq: Seq) -> Result<(), Error> {
+        on_both!(self, store => store.rewind(hold, seq).await)
+    }
+
+    /// Dead letters that are in no dead-letter topic yet, oldest first.
+    pub async fn dead_unfed(&self, skip: usize, limit: usize) -> Result<Vec<(String, Dead)>, Error> {
+        on_both!(self, store => store.dead_unfed(skip, limit).await)
+    }
+
+    /// These dead letters were published.
+    pub async fn mark_fed(&self, letters: &[(String, EventId)]) -> Result<(), Error> {
+        on_both!(self, store => store.mark_fed(letters).await)
+    }
+
     /// Where the log stands in this life of the store.
     pub async fn end(&self) -> Result<Position, Error> {
-        Ok(Position { incarnation: self.incarnation(), seq: self.highest().await? })
+        // First the number: asking for it may find that another life has begun.
+        let seq = self.highest().await?;
+        Ok(Position { incarnation: self.incarnation(), seq })
     }
 }

@@ -16,3 +16,10 @@ pub async fn connect(address: &Address) -> Result<tokio_postgres::Client, Error>
         Address::Postgres(url) => postgres::connect(url).await,
     }
 }
+
+/// From now on the beats of nodes are answered late, as by a database that is busy. Its owner has to ask; for scratch databases in
+/// which processes are stopped past their leases: who wakes is told of it by its next beat, and works on until then.
+pub async fn answer_beats_late(owner: &Address) -> Result<(), Error> {
+    let answered = connect(owner).await?.batch_execute(include_str!("late_beats.sql")).await;
+    answered.map_err(|error| Error::Damaged { store: owner.to_string(), reason: error.to_string() })
+}

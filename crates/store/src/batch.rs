@@ -13,6 +13,7 @@ use karwan_envelope::envelope::Context;
 use crate::error::Error;
 use crate::facts::Origin;
 use crate::held::Documents;
+use crate::own_tables;
 use crate::platform::same_tenant;
 use crate::store::{Done, Store};
 use crate::stored::tenant_bits;
@@ -20,6 +21,9 @@ use crate::tx::TenantTx;
 use crate::write_set::{Claim, LaneHold, TenantBits, UNIT_KEYS_MAX, WriteSet};
 
 /// The units of a lane's holder, each with the event that it handles.
+///
+/// Units run one after the other ([`Self::handle`]), or beside each other and are then put in order ([`Self::beside`],
+/// [`Self::join`], [`Self::again`]); what is committed is the same.
 pub struct Batch {
     store: Store,
     hold: LaneHold,
@@ -49,15 +53,57 @@ impl Batch {
     /// by a context of the platform.
     pub fn handle(&mut self, context: &Context, claim: Claim) -> TenantTx {
         let documents = self.documents.entry(tenant_bits(context.tenant)).or_default().clone();
+        let unit = self.unit(Arc::new(context.clone()), &claim, documents);
+        // The first one may stay the only one; whether it did is seen when the batch commits.
+        let unit = if self.units.is_empty() { unit } else { unit.in_company() };
+        self.add(unit, claim)
+    }
+
+    /// The same for a unit that may run while those before it still do: it does not see what they write. It counts once it
+    /// was put in order, by its place in the batch.
+    pub fn beside(&mut self, context: Arc<Context>, claim: Claim) -> TenantTx {
+        let company = self.unit(context, &claim, Arc::default()).in_company();
+        self.add(company, claim)
+    }
+
+    /// Puts a unit that ran beside others behind all those before it; false where it would have decided on what one of
+    /// them wrote, and has to run [`Self::again`].
+    pub fn join(&mut self, place: usize) -> bool {
+        let unit = self.units[place].clone();
+        let alone = std::mem::take(&mut *unit.documents().lock().expect("nothing panics while holding it"));
+        let documents = self.documents.entry(unit.tenant()).or_default().clone();
+        let joined = documents.lock().expect("nothing panics while holding it").absorb(alone).is_ok();
+        self.units[place] = unit.over(documents);
+        joined
+    }
+
+    /// A fresh unit in the place of one that did not join, or never ran: it sees what those before it wrote.
+    pub fn again(&mut self, place: usize) -> TenantTx {
+        let context = self.units[place].shared_context();
+        let documents = self.documents.entry(tenant_bits(context.tenant)).or_default().clone();
+        self.units[place] = self.unit(context, &self.claims[place], documents).in_company();
+        self.units[place].clone()
+    }
+
+    /// Whether the unit in this place asked for the Postgres transaction, which it can have only where it runs alone.
+    pub fn wants_alone(&self, place: usize) -> bool {
+        self.units[place].own().was_refused()
+    }
+
+    fn add(&mut self, unit: TenantTx, claim: Claim) -> TenantTx {
+        self.units.push(unit.clone());
+        self.claims.push(claim);
+        unit
+    }
+
+    fn unit(&self, context: Arc<Context>, claim: &Claim, documents: Arc<Mutex<Documents>>) -> TenantTx {
         let origin = Origin::of(&[b"event", self.hold.consumer.as_bytes(), &claim.event.bits().to_be_bytes()]);
-        let tx = TenantTx::new(self.store.shared.clone(), Arc::new(context.clone()), origin, documents);
-        if context.tenant != Tenant::Platform
-            && let Err(refused) = same_tenant("an event", claim.tenant, context)
+        let tx = TenantTx::new(self.store.shared.clone(), context, origin, documents);
+        if tx.context().tenant != Tenant::Platform
+            && let Err(refused) = same_tenant("an event", claim.tenant, tx.context())
         {
             tx.refuse(refused);
         }
-        self.units.push(tx.clone());
-        self.claims.push(claim);
         tx
     }
 
@@ -73,20 +119,21 @@ impl Batch {
 
     /// Flushes and commits all units. After an error nothing of any of them is visible.
     pub async fn commit(self) -> Result<Done<()>, Error> {
-        let set = WriteSet { lane: Some(self.hold), claims: self.claims, ..gather(&self.units)? };
-        self.store.flush_once(set).await
+        let own = own_tables::end(&self.units).await?;
+        let set = WriteSet { lane: Some(self.hold), claims: self.claims, ..gather(&self.units, own.is_some())? };
+        self.store.flush_once(set, own).await
     }
 }
 
-/// What these units collected, as one write: sorted where locks are taken in order, bounded, and judged.
-pub(crate) fn gather(units: &[TenantTx]) -> Result<WriteSet, Error> {
-    let mut set = WriteSet::default();
+/// What these units collected, as one write, beside what they wrote into tables of their own: sorted where locks are taken in order, bounded, and judged.
+pub(crate) fn gather(units: &[TenantTx], own_tables: bool) -> Result<WriteSet, Error> {
+    let mut set = WriteSet { own_tables, ..WriteSet::default() };
     let mut documents = BTreeMap::new();
     for unit in units {
         unit.pour(&mut set)?;
         documents.entry(unit.tenant()).or_insert_with(|| unit.documents());
     }
-    let writes = !(set.facts.is_empty() && set.deadlines.is_empty() && set.effects.is_empty());
+    let writes = own_tables || !(set.facts.is_empty() && set.deadlines.is_empty() && set.effects.is_empty());
     for (tenant, documents) in documents {
         let documents = std::mem::take(&mut *documents.lock().expect("nothing panics while holding it"));
         set.documents.extend(documents.into_writes(tenant, writes));

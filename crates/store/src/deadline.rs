@@ -34,6 +34,8 @@ pub struct Deadline {
     pub cause: Cause,
     /// Which setting of it this is: one that was moved or set again has another.
     pub token: u128,
+    /// How often it was tried.
+    pub attempts: u32,
 }
 
 impl Deadline {
@@ -44,7 +46,8 @@ impl Deadline {
 }
 
 impl Store {
-    /// Deadlines of a kind, in a share, that are due at an instant, earliest first.
+    /// Deadlines of a kind, in a share, that may be tried at an instant, earliest first: when they are due, or later where
+    /// they were postponed.
     pub async fn due_deadlines(
         &self,
         kind: &str,
@@ -53,6 +56,12 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Deadline>, Error> {
         self.shared.backend.due_deadlines(kind, share, now.unix_ms(), limit).await
+    }
+
+    /// A deadline that failed is tried again at an instant (milliseconds after 1970), by whoever finds it then. One that was
+    /// fired, moved, cancelled or postponed by somebody else meanwhile stays as it is.
+    pub async fn postpone_deadline(&self, deadline: &Deadline, try_at: i64, why: &str) -> Result<(), Error> {
+        self.shared.backend.postpone_deadline(deadline, try_at, why).await
     }
 
     /// The unit of work of a deadline that is due; re-run on conflict. [`Error::Gone`] where it was fired, moved or

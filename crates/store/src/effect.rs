@@ -2,7 +2,7 @@
 //!
 //! `waiting` → `answered` → `done`, or `dead`. The answer of the outside is kept in a commit of its own before the unit
 //! that acts on it runs; that unit moves the effect to `done`. Calls of one kind and key are made in the order in which they
-//! were recorded: [`Store::due_effects`] answers the first open one of every key. Whoever records what became of a call
+//! were recorded: [`Store::due_effects`] answers none but the first open one of a key. Whoever records what became of a call
 //! holds the lane from which it was read.
 //!
 //! Not here: the calls themselves, retry policies, breakers (`engine`).
@@ -11,6 +11,7 @@ use karwan_envelope::cause::Cause;
 use karwan_envelope::envelope::Context;
 use karwan_envelope::time::Timestamp;
 
+use crate::bell::Listening;
 use crate::consumer::{Lane, Share};
 use crate::error::Error;
 use crate::facts::Origin;
@@ -40,7 +41,7 @@ pub struct Effect {
     pub body: String,
     /// What led to it: what the context of its outcome is made of.
     pub cause: Cause,
-    /// How often it was tried.
+    /// How often it was called without an answer; with one, how often acting on it has failed.
     pub attempts: u32,
     /// What the outside answered, where it did.
     pub answer: Option<String>,
@@ -48,11 +49,29 @@ pub struct Effect {
     pub error: Option<String>,
 }
 
+/// An effect that was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadEffect {
+    /// Its place among the effects of the store, in the order of recording.
+    pub number: i64,
+    /// What it was.
+    pub effect: Effect,
+    /// When it was recorded, milliseconds after 1970, by the store's clock.
+    pub at: i64,
+}
+
 /// What became of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The outside answered; the answer is kept, and not acted on yet.
     Answered(String),
+    /// It is not tried before an instant, and no attempt is counted.
+    Held {
+        /// When, milliseconds after 1970.
+        due: i64,
+        /// Why.
+        error: String,
+    },
     /// It failed, and is tried again at an instant.
     Later {
         /// When, milliseconds after 1970.
@@ -69,7 +88,7 @@ pub enum Outcome {
 
 /// The lane that is held by whoever makes the calls of a kind. It reads no log, so it holds back no retention.
 pub fn lane(kind: &str) -> Lane {
-    Lane { consumer: format!("{LANES}{kind}"), number: 0 }
+    Lane { consumer: format!("{LANES}{kind}"), number: 0, of: 1 }
 }
 
 /// How the lanes of effects are called.
@@ -82,7 +101,8 @@ impl EffectRef {
 }
 
 impl Store {
-    /// The first open effect of every key of a kind, in a share, that may be tried at an instant; oldest first.
+    /// The first open effects of keys of a kind, in a share, that may be tried at an instant: an equal part of each tenant
+    /// that has any open, oldest first, and the first of every tenant before the second of any.
     ///
     /// Nothing while the store is [`Self::suspended`]: a copy must not call the outside.
     pub async fn due_effects(
@@ -95,9 +115,25 @@ impl Store {
         self.shared.backend.due_effects(kind, share, now.unix_ms(), limit).await
     }
 
+    /// Hears when this process commits effects; what other processes record is not told.
+    pub fn listen_for_effects(&self) -> Listening {
+        self.shared.backend.bell().listen_for_effects()
+    }
+
     /// Records what became of a call that was waiting. [`Error::Gone`] where somebody else has recorded it.
     pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
         self.shared.backend.record_effect(hold, effect, outcome).await
+    }
+
+    /// Holds waiting effects back until an instant (milliseconds after 1970) without counting an attempt. Each is the first of
+    /// its key, so that what is recorded behind it waits too. What was done or given up meanwhile stays as it is.
+    pub async fn hold_back(&self, hold: &LaneHold, effects: &[EffectRef], due: i64) -> Result<(), Error> {
+        self.shared.backend.hold_back(hold, effects, due).await
+    }
+
+    /// Effects of a kind that were given up, in the order of their recording, after a number.
+    pub async fn dead_effects(&self, kind: &str, after: i64, limit: usize) -> Result<Vec<DeadEffect>, Error> {
+        self.shared.backend.dead_effects(kind, after, limit).await
     }
 
     /// The unit of work that acts on an answer; re-run on conflict. [`Error::Gone`] where it was acted on meanwhile.

@@ -1,5 +1,7 @@
 //! What a store refuses, and what it cannot do. Every variant has a code with a page under `docs/errors/`.
 
+// tidy: long because every refusal is a sentence with its facts and a code, and they are read in one place.
+
 use karwan_envelope::Violations;
 use karwan_envelope::ids::EventId;
 use karwan_envelope::wire::EncodeError;
@@ -169,6 +171,93 @@ pub enum Error {
         /// The event.
         event: EventId,
     },
+    /// Nothing of the sort waits, is dead or was set aside.
+    #[error("{consumer} has no letter of event {event}: it is neither parked, dead, skipped nor quarantined there")]
+    NoLetter {
+        /// The consumer.
+        consumer: String,
+        /// The event.
+        event: EventId,
+    },
+    /// An action that does not fit what the letter is.
+    #[error("event {event} of {consumer} is {state}: {remedy}")]
+    LetterState {
+        /// The consumer.
+        consumer: String,
+        /// The event.
+        event: EventId,
+        /// What it is.
+        state: &'static str,
+        /// What helps.
+        remedy: &'static str,
+    },
+    /// Later events of a key ran already.
+    #[error("event {event} of {consumer} would run out of order: {reason}; --out-of-order runs it all the same")]
+    OutOfOrder {
+        /// The consumer.
+        consumer: String,
+        /// The event.
+        event: EventId,
+        /// Which later one ran, or why that is not known.
+        reason: String,
+    },
+    /// An event that breaks its contract, which no attempt will mend.
+    #[error("event {event} breaks its contract and would fail again: repair it, or mend the schema and try again")]
+    Drift {
+        /// The event.
+        event: EventId,
+        /// Every rule that it breaks.
+        #[source]
+        cause: Violations,
+    },
+    /// A new payload that is none.
+    #[error("the new payload of event {event} is not right: {reason}")]
+    BadRepair {
+        /// The event.
+        event: EventId,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An action without a name or without a reason.
+    #[error("an operator's action needs who does it and why: {missing} is missing")]
+    Unsigned {
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// A deletion that nobody else agreed to.
+    #[error("a deletion needs the sign-off of somebody else than {actor}")]
+    SignOff {
+        /// Who wants it.
+        actor: String,
+    },
+    /// No action or selection has this number.
+    #[error("there is no {what} {id}")]
+    NoSuch {
+        /// What was asked for.
+        what: &'static str,
+        /// Its number.
+        id: i64,
+    },
+    /// An action that cannot be undone, or not any more.
+    #[error("action {action} cannot be undone: {reason}")]
+    CannotUndo {
+        /// The action.
+        action: i64,
+        /// Why.
+        reason: String,
+    },
+    /// A selection of everything that was not meant.
+    #[error("this would choose every letter of the store: name what is meant, or say --all")]
+    SelectsAll,
+    /// A letter that could not be written where it is locked away.
+    #[error("{folder}: the letter was not quarantined, and is where it was")]
+    Quarantine {
+        /// The folder.
+        folder: String,
+        /// What the file system says.
+        #[source]
+        cause: std::io::Error,
+    },
     /// A lane that somebody else holds now.
     #[error("{consumer} lost lane {lane}: another process took it over")]
     LaneLost {
@@ -176,6 +265,26 @@ pub enum Error {
         consumer: String,
         /// The lane.
         lane: u16,
+    },
+    /// A consumer that handles nothing until somebody resumes it.
+    #[error("{consumer} is suspended: {reason}; mend it, then `karwan consumer resume {consumer} --reason …`")]
+    ConsumerSuspended {
+        /// The consumer.
+        consumer: String,
+        /// Why.
+        reason: String,
+    },
+    /// Others work on the consumer in another number of lanes.
+    #[error(
+        "{consumer} is at work in {stored} lanes and cannot be parted into {wanted} yet: stop every process that runs it with {stored}"
+    )]
+    LanesDiffer {
+        /// The consumer.
+        consumer: String,
+        /// How many there are.
+        stored: u16,
+        /// How many were asked for.
+        wanted: u16,
     },
     /// A position of another life of the store.
     #[error(
@@ -193,6 +302,79 @@ pub enum Error {
         /// What was asked for.
         asked: Seq,
         /// The last dropped row.
+        floor: Seq,
+    },
+    /// Rows that could not be written where they are kept.
+    #[error("{folder}: rows were not exported, and are where they were")]
+    Export {
+        /// The folder.
+        folder: String,
+        /// What the file system says.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// An instant before the first row that is left.
+    #[error("what was logged at {} is gone: the log begins behind {floor}, at {}", at(.asked), at(.from))]
+    BeforeFloor {
+        /// The instant, milliseconds after 1970.
+        asked: i64,
+        /// The last dropped row.
+        floor: Seq,
+        /// When the first row that is left was logged.
+        from: i64,
+    },
+    /// A number that the log has not reached.
+    #[error("there is no {asked} yet: the log ends at {end}")]
+    BeyondEnd {
+        /// The number.
+        asked: Seq,
+        /// The last row.
+        end: Seq,
+    },
+    /// A consumer that has no lanes.
+    #[error("no consumer `{consumer}` has run on this store; {}", listed(.known))]
+    ConsumerUnknown {
+        /// Its name.
+        consumer: String,
+        /// Those that have.
+        known: Vec<String>,
+    },
+    /// A consumer that does not read this store's log.
+    #[error(
+        "{consumer} is fed by the stream {stream} and not by this store's log: places are the stream's, and its broker has to be asked"
+    )]
+    StreamFed {
+        /// The consumer.
+        consumer: String,
+        /// What feeds it.
+        stream: String,
+    },
+    /// A consumer that somebody runs.
+    #[error("{consumer} is run by {node}: stop it first")]
+    ConsumerRuns {
+        /// The consumer.
+        consumer: String,
+        /// Who holds one of its lanes.
+        node: String,
+    },
+    /// A consumer that never goes back.
+    #[error("{consumer} only goes forward: it is at {position}, and {asked} lies behind it")]
+    ForwardOnly {
+        /// The consumer.
+        consumer: String,
+        /// How far it is.
+        position: Seq,
+        /// Where it was to go.
+        asked: Seq,
+    },
+    /// Nobody remembers any more what was handled.
+    #[error("claims up to {floor} are gone: behind {asked}, {consumer} would handle again what it has handled")]
+    ClaimsGone {
+        /// The consumer.
+        consumer: String,
+        /// Where it was to go.
+        asked: Seq,
+        /// Up to here claims were pruned.
         floor: Seq,
     },
     /// The store was never migrated.
@@ -332,6 +514,28 @@ pub enum Error {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+    /// A file has no transactions for tables of one's own.
+    #[error("{store} is no Postgres database: only there can a unit write tables of its own")]
+    PostgresOnly {
+        /// The store.
+        store: String,
+    },
+    /// A unit that shares its commit with others asked for a transaction of its own.
+    #[error("a unit that takes the Postgres transaction runs alone, and this one shares its commit with others")]
+    RunsAlone,
+    /// The transaction of a unit was not left as it was given.
+    #[error("the Postgres transaction of a unit cannot be committed: {reason}")]
+    OwnTransaction {
+        /// What happened to it, and what helps.
+        reason: &'static str,
+    },
+    /// A statement over a table of one's own was refused.
+    #[error("a statement of one's own failed")]
+    Statement {
+        /// What the database says.
+        #[source]
+        cause: DatabaseError,
+    },
     /// Whatever else the database says.
     #[error("{store} answered with an error")]
     Database {
@@ -372,6 +576,19 @@ pub enum DatabaseError {
 }
 
 impl Error {
+    /// Whether the store cannot be reached or takes nothing for now: the same may succeed another time.
+    pub const fn is_away(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::OutcomeUnknown { .. }
+                | Self::Full { .. }
+                | Self::ReadOnly { .. }
+                | Self::Closed
+                | Self::Standby { .. }
+        )
+    }
+
     /// The stable code; each has a page.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -394,9 +611,28 @@ impl Error {
             Self::TenantDiffers { .. } => "store-tenant",
             Self::OutcomeUnknown { .. } => "store-outcome-unknown",
             Self::Claimed { .. } => "store-claimed",
+            Self::NoLetter { .. } => "store-no-letter",
+            Self::LetterState { .. } => "store-letter-state",
+            Self::OutOfOrder { .. } => "store-out-of-order",
+            Self::Drift { .. } => "store-drift",
+            Self::BadRepair { .. } => "store-bad-repair",
+            Self::Unsigned { .. } => "store-unsigned",
+            Self::SignOff { .. } => "store-sign-off",
+            Self::NoSuch { .. } => "store-no-such",
+            Self::CannotUndo { .. } => "store-cannot-undo",
+            Self::SelectsAll => "store-selects-all",
+            Self::Quarantine { .. } => "store-quarantine",
             Self::LaneLost { .. } => "store-lane-lost",
+            Self::ConsumerSuspended { .. } => "store-consumer-suspended",
+            Self::LanesDiffer { .. } => "store-lanes-differ",
             Self::Reset { .. } => "store-reset",
-            Self::BelowFloor { .. } => "store-below-floor",
+            Self::BelowFloor { .. } | Self::BeforeFloor { .. } | Self::BeyondEnd { .. } => "store-below-floor",
+            Self::Export { .. } => "store-export",
+            Self::ConsumerUnknown { .. } => "store-consumer-unknown",
+            Self::ConsumerRuns { .. } => "store-consumer-runs",
+            Self::StreamFed { .. } => "store-stream-fed",
+            Self::ForwardOnly { .. } => "store-forward-only",
+            Self::ClaimsGone { .. } => "store-claims-gone",
             Self::NotMigrated { .. } | Self::SubjectUnknown { .. } => "store-not-migrated",
             Self::Older { .. } => "store-older",
             Self::Newer { .. } | Self::ShapeNewer { .. } => "store-newer",
@@ -412,7 +648,29 @@ impl Error {
             Self::Damaged { .. } => "store-damaged",
             Self::TargetExists { .. } => "store-target-exists",
             Self::Closed => "store-closed",
+            Self::PostgresOnly { .. } => "store-postgres-only",
+            Self::RunsAlone => "store-runs-alone",
+            Self::OwnTransaction { .. } => "store-own-transaction",
+            Self::Statement { .. } => "store-statement",
             Self::Database { .. } => "store-database",
         }
     }
+
+    /// Whether an error, or anything behind it, says that others were faster: the same decision may succeed at once. The
+    /// driver's errors count, too.
+    pub fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
+        let lost = |error: &(dyn std::error::Error + 'static)| {
+            matches!(error.downcast_ref(), Some(Self::Conflict { .. }))
+                || error.downcast_ref().is_some_and(|cause| crate::postgres::lost_lock(cause).is_some())
+        };
+        std::iter::successors(Some(error), |error| error.source()).any(lost)
+    }
+}
+
+fn at(ms: &i64) -> String {
+    karwan_envelope::time::Timestamp::from_unix_ms(*ms).to_string()
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none has run yet".to_owned() } else { format!("known: {}", names.join(", ")) }
 }

@@ -1,6 +1,7 @@
 //! The documents of one unit: what was read at which version, and what becomes of it. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use karwan_envelope::Envelope;
 
@@ -24,7 +25,11 @@ pub struct DocumentRow {
 
 /// The identity map of one unit: a document is read once, and stays as it was read.
 #[derive(Default)]
-pub(crate) struct Documents(BTreeMap<(&'static str, String), Held>);
+pub(crate) struct Documents {
+    held: BTreeMap<(&'static str, String), Held>,
+    /// The kinds that were asked for by a query: any write of such a kind might have changed the answer.
+    queried: BTreeSet<&'static str>,
+}
 
 struct Held {
     kind: Kind,
@@ -53,12 +58,12 @@ enum Write {
 impl Documents {
     fn entry<D: Document>(&mut self, id: &str) -> &mut Held {
         let fresh = || Held { kind: D::KIND, read: None, use_of_it: Use::Peeked, write: None };
-        self.0.entry((D::KIND.name, id.to_owned())).or_insert_with(fresh)
+        self.held.entry((D::KIND.name, id.to_owned())).or_insert_with(fresh)
     }
 
     /// What the unit knows of a document already, own writes included; none where it must be read.
     pub fn known<D: Document>(&mut self, id: &str, checked: bool) -> Option<Result<Option<D>, Error>> {
-        let held = self.0.get_mut(&(D::KIND.name, id.to_owned()))?;
+        let held = self.held.get_mut(&(D::KIND.name, id.to_owned()))?;
         held.rest_on(checked);
         (held.read.is_some() || held.write.is_some()).then(|| held.current(id))
     }
@@ -79,6 +84,7 @@ impl Documents {
 
     /// A page of a query: stored rows with the unit's own writes laid over them.
     pub fn page<D: Document>(&mut self, parts: &Parts, rows: Vec<DocumentRow>) -> Result<Page<D>, Error> {
+        self.queried.insert(D::KIND.name);
         let full = rows.len() > parts.page();
         let mut last = None;
         for row in rows.into_iter().take(parts.page()) {
@@ -90,7 +96,7 @@ impl Documents {
             }
         }
         let mut found = BTreeMap::new();
-        for ((name, id), held) in &self.0 {
+        for ((name, id), held) in &self.held {
             if *name != D::KIND.name {
                 continue;
             }
@@ -118,11 +124,25 @@ impl Documents {
 
     /// Whether the document exists, as far as is known here.
     pub fn is_there<D: Document>(&self, id: &str) -> bool {
-        let Some(held) = self.0.get(&(D::KIND.name, id.to_owned())) else { return false };
-        match &held.write {
-            Some(write) => matches!(write, Write::Put { .. }),
-            None => held.read.as_ref().is_some_and(|row| row.body.is_some()),
+        self.held.get(&(D::KIND.name, id.to_owned())).is_some_and(Held::is_there)
+    }
+
+    /// Takes in the documents of a unit that ran beside those that are here, as if it had run after them. Hands them back
+    /// where that would have made a difference: then it has to run again, over what is here.
+    pub fn absorb(&mut self, later: Self) -> Result<(), Self> {
+        let untouched = |kind: &&'static str| !self.held.iter().any(|((name, _), held)| name == kind && held.changes());
+        let fits =
+            |(place, held): (&(&'static str, String), &Held)| self.held.get(place).is_none_or(|it| it.admits(held));
+        if !(later.queried.iter().all(untouched) && later.held.iter().all(fits)) {
+            return Err(later);
         }
+        for (place, later) in later.held {
+            match self.held.entry(place) {
+                Entry::Vacant(entry) => drop(entry.insert(later)),
+                Entry::Occupied(entry) => entry.into_mut().take_in(later),
+            }
+        }
+        Ok(())
     }
 
     /// A put, at the flush.
@@ -149,7 +169,7 @@ impl Documents {
 
     /// A fact's key is ordered by its document: put, or held until the commit.
     pub fn hold_key(&mut self, kind: &Kind, fact: &Envelope) -> Result<(), Error> {
-        match self.0.get_mut(&(kind.name, fact.key.clone())) {
+        match self.held.get_mut(&(kind.name, fact.key.clone())) {
             Some(held) if held.read.is_some() || held.write.is_some() => {
                 held.use_of_it = Use::HoldsKey;
                 Ok(())
@@ -164,12 +184,42 @@ impl Documents {
 
     /// What is to be written and checked, sorted by kind and id. `writes` says whether the unit writes anything else.
     pub fn into_writes(self, tenant: TenantBits, writes: bool) -> Vec<DocumentWrite> {
-        let writes = writes || self.0.values().any(|held| held.write.is_some());
-        self.0.into_iter().filter_map(|((_, id), held)| held.into_write(tenant, id, writes)).collect()
+        let writes = writes || self.held.values().any(|held| held.write.is_some());
+        self.held.into_iter().filter_map(|((_, id), held)| held.into_write(tenant, id, writes)).collect()
     }
 }
 
 impl Held {
+    /// Whether the document exists, as far as is known here.
+    fn is_there(&self) -> bool {
+        match &self.write {
+            Some(write) => matches!(write, Write::Put { .. }),
+            None => self.read.as_ref().is_some_and(|row| row.body.is_some()),
+        }
+    }
+
+    /// Whether the flush changes it.
+    fn changes(&self) -> bool {
+        self.write.is_some() || self.use_of_it == Use::Guards
+    }
+
+    /// Whether a later unit, which ran without knowing this, would have done the same.
+    fn admits(&self, later: &Self) -> bool {
+        match (&self.read, &later.read) {
+            _ if self.changes() => false,
+            // It was put as new, and is there.
+            (_, None) => later.write.is_none() || !self.is_there(),
+            (Some(mine), Some(theirs)) => mine.version == theirs.version,
+            (None, Some(_)) => true,
+        }
+    }
+
+    fn take_in(&mut self, later: Self) {
+        self.read = self.read.take().or(later.read);
+        self.use_of_it = self.use_of_it.max(later.use_of_it);
+        self.write = later.write;
+    }
+
     fn rest_on(&mut self, checked: bool) {
         if checked {
             self.use_of_it = self.use_of_it.max(Use::Checked);

@@ -36,6 +36,11 @@ impl Horizon {
         self.safe
     }
 
+    /// Whether numbers were seen that are not decided yet.
+    pub fn is_undecided(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
     /// Takes in the highest visible number, and who held the log's insert lock *after* that number was read.
     pub fn observe(&mut self, highest: Option<Seq>, holders: &[String]) -> Seq {
         let seen = self.marks.back().map_or(self.safe, |mark| mark.seq);

@@ -1,7 +1,9 @@
 //! The log as its readers see it: rows in order, positions, filters.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use karwan_envelope::ids::EventId;
 
@@ -76,6 +78,10 @@ pub struct Filter {
     pub tenant: Option<TenantBits>,
     /// One key.
     pub key: Option<String>,
+    /// Not these tenants.
+    pub except: Vec<TenantBits>,
+    /// Rows of other subjects come without their envelopes, which are most of what is read.
+    pub envelopes_of: Option<Arc<[Cow<'static, str>]>>,
 }
 
 /// A pattern over subjects: segments, `*` for any one, `>` at the end for one or more.
@@ -102,6 +108,12 @@ impl FromStr for SubjectPattern {
         } else {
             Err(BadPattern(text.chars().take(200).collect()))
         }
+    }
+}
+
+impl fmt::Display for SubjectPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

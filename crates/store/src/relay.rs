@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use karwan_envelope::ids::EventId;
+
 use crate::backend::Backend;
+use crate::bell::Listening;
 use crate::error::Error;
 use crate::log::{Filter, Holder, LogPage, LogRow, PAGE_MAX, Position, Seq};
+use crate::retention::Stretch;
 use crate::store::Store;
-use crate::write_set::TenantBits;
+use crate::write_set::{Claim, TenantBits};
 
 /// A reader of the whole log.
 #[derive(Clone)]
@@ -24,7 +28,8 @@ impl Store {
 impl RelayTx {
     /// The beginning of the log in this life of the store.
     pub async fn start(&self) -> Result<Position, Error> {
-        Ok(Position { incarnation: self.backend.incarnation(), seq: self.backend.floor().await? })
+        let seq = self.backend.floor().await?;
+        Ok(Position { incarnation: self.backend.incarnation(), seq })
     }
 
     /// Where the log stands, decided or not: what a commit answers is never beyond it.
@@ -32,9 +37,19 @@ impl RelayTx {
         self.backend.end().await
     }
 
+    /// Hears when facts are committed, here or in another process; what plain SQL appends is not told.
+    pub fn listen(&self) -> Listening {
+        self.backend.bell().listen()
+    }
+
     /// How far the log can be read now without missing a row.
     pub async fn safe(&self) -> Result<Seq, Error> {
         self.backend.safe().await
+    }
+
+    /// Whether the last look saw rows that could not be read yet, because transactions beside them were open: they can be soon.
+    pub fn is_undecided(&self) -> bool {
+        self.backend.is_undecided()
     }
 
     /// Rows after a position, in order; at most [`PAGE_MAX`].
@@ -67,27 +82,26 @@ impl RelayTx {
         Ok(LogPage { rows, position: Position { incarnation, seq }, more })
     }
 
-    /// Rows after one number, up to another that is [`Self::safe`], in order, of all tenants but these.
-    pub async fn rows_of_others(
-        &self,
-        after: Seq,
-        until: Seq,
-        except: &[TenantBits],
-        limit: usize,
-    ) -> Result<Vec<LogRow>, Error> {
-        self.backend.rows_of_others(after, until, except, limit).await
+    /// The position behind which those rows begin that entered the log at an instant or later. By halving: numbers grow with
+    /// time, as far as the store's clock does; where it was set back, rows of both times lie on either side.
+    pub async fn position_at(&self, at_ms: i64) -> Result<Position, Error> {
+        let backend = &self.backend;
+        let (mut before, mut beyond) = (backend.floor().await?, backend.safe().await?);
+        while before < beyond {
+            let middle = before + (beyond - before) / 2;
+            let row = backend.rows(middle, beyond, &Filter::default(), 1).await?.pop();
+            match row.filter(|row| row.at < at_ms) {
+                Some(row) => before = row.seq,
+                None => beyond = middle,
+            }
+        }
+        Ok(Position { incarnation: backend.incarnation(), seq: before })
     }
 
-    /// The same of one tenant.
-    pub async fn rows_of(
-        &self,
-        tenant: TenantBits,
-        after: Seq,
-        until: Seq,
-        limit: usize,
-    ) -> Result<Vec<LogRow>, Error> {
-        let filter = Filter { tenant: Some(tenant), ..Filter::default() };
-        self.backend.rows(after, until, &filter, limit).await
+    /// Rows after one number, up to another that is [`Self::safe`], in order, filtered in the database: by everything but
+    /// their subject.
+    pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
+        self.backend.rows(after, until, filter, limit).await
     }
 
     /// Who has rows between two numbers; a skip over tenants, not a scan of rows.
@@ -95,9 +109,25 @@ impl RelayTx {
         self.backend.tenants(after, until).await
     }
 
+    /// The lowest saved position of all who read the log; none where nobody does.
+    pub async fn lowest_position(&self) -> Result<Option<Seq>, Error> {
+        let positions = self.backend.all_positions().await?;
+        Ok(positions.into_iter().min())
+    }
+
+    /// The stretches that the log is dropped in, in order; none where it goes row by row.
+    pub async fn stretches(&self) -> Result<Vec<Stretch>, Error> {
+        self.backend.stretches().await
+    }
+
     /// The saved positions of a consumer's lanes, whoever holds them.
     pub async fn positions(&self, consumer: &str) -> Result<Vec<Seq>, Error> {
         self.backend.positions(consumer).await
+    }
+
+    /// Which of these events a consumer has handled or given up.
+    pub async fn handled(&self, consumer: &str, claims: &[Claim]) -> Result<Vec<EventId>, Error> {
+        self.backend.handled(consumer, claims).await
     }
 
     /// Who holds the horizon back, longest first.

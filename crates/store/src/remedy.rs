@@ -7,6 +7,11 @@ use crate::error::{DatabaseError, Error};
 impl Error {
     /// What to do about it; none where the message says it, or where only the cause can tell.
     pub fn remedy(&self) -> Option<&'static str> {
+        if let Self::StreamFed { .. } = self {
+            return Some(
+                "name its broker: --broker nats://…, or KARWAN_BROKER; a position of a log is no place of a stream",
+            );
+        }
         let Self::Unreachable { cause: DatabaseError::Postgres(cause), .. } = self else { return None };
         let Some(code) = cause.code() else {
             return Some("check host, port and sslmode of the address, and that the server runs");

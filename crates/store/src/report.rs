@@ -1,5 +1,8 @@
 //! What a store tells people about itself.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::consumer::Suspension;
 use crate::error::Error;
 use crate::log::{Holder, Position, Seq};
 use crate::store::Store;
@@ -36,6 +39,27 @@ pub struct ConsumerReport {
     pub parked: i64,
     /// Events that were given up.
     pub dead: i64,
+    /// Why it is suspended, and since when in milliseconds after 1970.
+    pub suspended: Option<(String, i64)>,
+}
+
+/// How many rows of the log are looked at to count what waits for a consumer.
+pub const LAG_ROWS_MAX: usize = 100_000;
+
+/// What waits in the log for a consumer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lag {
+    /// It has never said which events it handles.
+    Unknown,
+    /// It is fed from this stream: the log says nothing of it.
+    Stream(String),
+    /// Events that it handles and that lie behind the positions of their lanes.
+    Events {
+        /// How many, of the next [`LAG_ROWS_MAX`] rows.
+        count: i64,
+        /// Whether there are rows after those.
+        more: bool,
+    },
 }
 
 /// How far one lane is.
@@ -51,12 +75,55 @@ pub struct LaneReport {
     pub lease_ms: Option<i64>,
 }
 
+/// How the calls of a kind stand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EffectReport {
+    /// The kind; its lane is [`crate::effect::lane`].
+    pub kind: String,
+    /// Its lane; none where nobody has performed it yet.
+    pub lane: Option<LaneReport>,
+    /// Effects that are not done and not given up.
+    pub open: i64,
+    /// The age of the oldest of them, in milliseconds; 0 where there is none.
+    pub open_ms: i64,
+    /// Those of them that wait for a later instant.
+    pub waiting: i64,
+    /// Effects that were given up.
+    pub dead: i64,
+    /// Why one failed last: an open one, else one that was given up.
+    pub error: Option<String>,
+}
+
+impl EffectReport {
+    /// The name of its lane.
+    pub fn name(&self) -> String {
+        crate::effect::lane(&self.kind).consumer
+    }
+
+    /// The kinds that anybody performs or has recorded, each with its lane, by name.
+    pub(crate) fn of(lanes: Vec<(String, LaneReport)>, kinds: Vec<String>) -> Vec<Self> {
+        let kind = |consumer: &str| consumer.strip_prefix(crate::effect::LANES).unwrap_or(consumer).to_owned();
+        let lanes: BTreeMap<String, LaneReport> =
+            lanes.into_iter().map(|(consumer, lane)| (kind(&consumer), lane)).collect();
+        let all: BTreeSet<String> = lanes.keys().cloned().chain(kinds).collect();
+        let report = |kind: String| Self { lane: lanes.get(&kind).cloned(), kind, ..Self::default() };
+        all.into_iter().map(report).collect()
+    }
+}
+
 impl ConsumerReport {
     /// Adds a lane to the report of its consumer; lanes come sorted by consumer.
     pub(crate) fn add(reports: &mut Vec<Self>, consumer: String, lane: LaneReport) {
         match reports.last_mut().filter(|report| report.consumer == consumer) {
             Some(report) => report.lanes.push(lane),
             None => reports.push(Self { consumer, lanes: vec![lane], ..Self::default() }),
+        }
+    }
+
+    /// Notes that a consumer is suspended.
+    pub(crate) fn suspend(reports: &mut [Self], suspension: Suspension) {
+        if let Some(report) = reports.iter_mut().find(|report| report.consumer == suspension.consumer) {
+            report.suspended = Some((suspension.reason, suspension.at));
         }
     }
 

@@ -19,7 +19,11 @@ use crate::error::Error;
 use crate::facts::{Origin, UnitId};
 use crate::kind::{Document, Kind, KindType, Kinds};
 use crate::log::Position;
+use crate::metrics::Metrics;
+use crate::own_tables;
 use crate::platform::{same_tenant, tenants_only};
+use crate::postgres::own::Transaction;
+use crate::trace::{SpanRecord, Spans};
 use crate::tx::TenantTx;
 use crate::write_set::{UnitClaim, WriteSet};
 
@@ -52,6 +56,11 @@ pub struct Options {
     pub read_only: bool,
     /// How large a SQLite file may grow; past that, writes are refused as on a full disk.
     pub file_bytes_max: Option<u64>,
+    /// Who hears of spans.
+    pub spans: Option<Spans>,
+    /// Who decides over every call, in a simulation (SQLite).
+    #[cfg(feature = "simulation")]
+    pub simulation: Option<Arc<dyn crate::simulation::Simulation>>,
 }
 
 impl Options {
@@ -67,6 +76,9 @@ impl Options {
             connections_max: 16,
             read_only: false,
             file_bytes_max: None,
+            spans: None,
+            #[cfg(feature = "simulation")]
+            simulation: None,
         }
     }
 }
@@ -77,6 +89,8 @@ pub struct Shared {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) kinds: Kinds,
     pub(crate) mint: Mint<Arc<dyn Clock>, Arc<dyn Random>>,
+    pub(crate) spans: Option<Spans>,
+    metrics: Metrics,
     conflict_retries_max: u32,
     contended: crate::contention::Contention,
 }
@@ -126,6 +140,8 @@ impl Store {
         Ok(Self {
             shared: Arc::new(Shared {
                 backend: Arc::new(backend),
+                metrics: Metrics::new(options.catalogue.platform().name),
+                spans: options.spans,
                 catalogue: options.catalogue,
                 kinds,
                 mint: Mint::new(options.clock, options.random),
@@ -133,6 +149,25 @@ impl Store {
                 contended: crate::contention::Contention::default(),
             }),
         })
+    }
+
+    /// What this process counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// Something came from a channel or a task of this process, and is about to be acted on. A simulation may end the process
+    /// here; otherwise this is nothing.
+    #[doc(hidden)]
+    pub async fn heard(&self, what: &'static str) {
+        self.shared.backend.heard(what).await;
+    }
+
+    /// Tells of a span, where somebody wants to hear of it.
+    pub fn tell(&self, span: impl FnOnce() -> SpanRecord) {
+        if let Some(spans) = &self.shared.spans {
+            spans(span());
+        }
     }
 
     /// The platform's catalogue.
@@ -188,18 +223,26 @@ impl Store {
             let tx = TenantTx::new(self.shared.clone(), context.clone(), reason.origin(), Arc::default());
             let answer = match decide(tx.clone()).await {
                 Ok(answer) => answer,
+                Err(_) if tx.own().lost().await && attempts < self.shared.conflict_retries_max => {
+                    attempts += 1;
+                    continue;
+                }
                 Err(refused) if self.was_committed(&reason, &tx).await => {
                     drop(refused);
                     return Err(Error::Repeated.into());
                 }
                 Err(refused) => return Err(refused),
             };
-            let set = Arc::new(reason.set(&tx)?);
+            let own = own_tables::end(std::slice::from_ref(&tx)).await?;
+            let set = Arc::new(reason.set(&tx, own.is_some())?);
             if set.documents.is_empty() && !set.writes() {
                 return Ok(self.done(answer, self.shared.backend.highest().await?, None));
             }
-            let refusal = match self.shared.backend.flush(&set).await {
-                Ok(flushed) => return Ok(self.done(answer, flushed.seq, None)),
+            let refusal = match self.shared.backend.flush(&set, own).await {
+                Ok(flushed) => {
+                    self.published(&set);
+                    return Ok(self.done(answer, flushed.seq, None));
+                }
                 Err(refusal) => refusal,
             };
             attempts += 1;
@@ -210,11 +253,15 @@ impl Store {
                     return Err(Error::Gone { what: "what is due".to_owned() }.into());
                 }
                 Settled::Repeated(repeated, seq) => return Ok(self.done(answer, seq, Some(repeated))),
-                Settled::Committed(seq) => return Ok(self.done(answer, seq, None)),
+                Settled::Committed(seq) => {
+                    self.published(&set);
+                    return Ok(self.done(answer, seq, None));
+                }
                 // Whoever has lost twice waits for its turn at what it lost.
                 Settled::Again(what) => {
                     drop(turn.take());
                     turn = if attempts >= 2 { Some(self.shared.contended.turn(&what).await) } else { None };
+                    self.heard("a turn at a document").await;
                 }
             }
             if let Reason::Own(id) = &mut reason {
@@ -243,6 +290,21 @@ impl Store {
         Done { answer, position: Position { incarnation, seq }, repeated }
     }
 
+    /// Counts what was committed, and tells of it.
+    fn published(&self, set: &WriteSet) {
+        let directory = self.shared.catalogue.directory();
+        let now = self.shared.mint.clock().now();
+        for facts in set.facts.chunk_by(|a, b| a.tenant == b.tenant) {
+            let owners = facts.iter().filter_map(|fact| {
+                directory.resolve(&fact.subject).map(|entry| (entry.row.owner.as_str(), fact.subject.as_str()))
+            });
+            self.shared.metrics.published(facts[0].tenant, owners, now.unix_ms());
+        }
+        for span in &set.spans {
+            self.tell(|| SpanRecord { until: now, ..span.clone() });
+        }
+    }
+
     /// Whether a command that is refused now was committed before.
     async fn was_committed(&self, reason: &Reason<'_>, tx: &TenantTx) -> bool {
         let Reason::Command(id) = reason else { return false };
@@ -252,14 +314,20 @@ impl Store {
     }
 
     /// Flushes a set that is not re-run.
-    pub(crate) async fn flush_once(&self, set: WriteSet) -> Result<Done<()>, Error> {
+    pub(crate) async fn flush_once(&self, set: WriteSet, own: Option<Transaction>) -> Result<Done<()>, Error> {
         let set = Arc::new(set);
-        match self.shared.backend.flush(&set).await {
-            Ok(flushed) => Ok(self.done((), flushed.seq, None)),
+        match self.shared.backend.flush(&set, own).await {
+            Ok(flushed) => {
+                self.published(&set);
+                Ok(self.done((), flushed.seq, None))
+            }
             Err(Refusal::Conflict { what }) => Err(Error::Conflict { what, attempts: 1 }),
             Err(refusal) => match self.settle(refusal, &set, Void::Yes, u32::MAX).await? {
                 Settled::Repeated(repeated, seq) => Ok(self.done((), seq, Some(repeated))),
-                Settled::Committed(seq) => Ok(self.done((), seq, None)),
+                Settled::Committed(seq) => {
+                    self.published(&set);
+                    Ok(self.done((), seq, None))
+                }
                 Settled::Again(what) => Err(Error::Conflict { what, attempts: 1 }),
             },
         }
@@ -298,9 +366,8 @@ impl Store {
         }
         let Some(lane) = set.lane.as_ref().filter(|_| !set.claims.is_empty()) else { return Ok(None) };
         // A consumer's claims are its unit's id, all of them: some may have been handled in another batch.
-        let events: Vec<u128> = set.claims.iter().map(|claim| claim.event.bits()).collect();
-        let handled = self.shared.backend.handled(&lane.consumer, &events).await?;
-        Ok((handled.len() == events.len()).then_some(true))
+        let handled = self.shared.backend.handled(&lane.consumer, &set.claims).await?;
+        Ok((handled.len() == set.claims.len()).then_some(true))
     }
 }
 
@@ -347,8 +414,8 @@ impl Reason<'_> {
     }
 
     /// What the unit collected, with its claim. What writes nothing claims nothing.
-    fn set(&self, tx: &TenantTx) -> Result<WriteSet, Error> {
-        let mut set = gather(std::slice::from_ref(tx))?;
+    fn set(&self, tx: &TenantTx, own_tables: bool) -> Result<WriteSet, Error> {
+        let mut set = gather(std::slice::from_ref(tx), own_tables)?;
         match self {
             Self::Own(id) | Self::Command(id) if set.writes() => {
                 set.units.push(UnitClaim { tenant: tx.tenant(), id: id.bits() });
@@ -380,8 +447,9 @@ pub struct OpenUnit {
 impl OpenUnit {
     /// Flushes and commits. A conflict is an error; nothing of the unit is visible after one.
     pub async fn commit(self) -> Result<Done<()>, Error> {
-        let set = self.reason.set(&self.tx)?;
-        self.store.flush_once(set).await
+        let own = own_tables::end(std::slice::from_ref(&self.tx)).await?;
+        let set = self.reason.set(&self.tx, own.is_some())?;
+        self.store.flush_once(set, own).await
     }
 }
 

@@ -1,13 +1,15 @@
 //! `TenantTx`: one tenant's reads and collected writes.
 //!
-//! Invariant: nothing is written before the flush, and no connection is held between reads. What a decision rested on
-//! is version-checked when it is flushed.
+//! Invariant: nothing is written before the flush, and no connection is held between reads, unless the unit takes its
+//! transaction (`own_tables`). What a decision rested on is version-checked when it is flushed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use karwan_envelope::Envelope;
+use karwan_envelope::cause::Cause;
 use karwan_envelope::envelope::Context;
+use karwan_envelope::ids::Id;
 use karwan_envelope::row::AiProvenance;
 use karwan_envelope::time::Timestamp;
 use karwan_registry::Event;
@@ -17,9 +19,11 @@ use crate::error::Error;
 use crate::facts::{Facts, Origin};
 use crate::held::Documents;
 use crate::kind::{BODY_BYTES_MAX, Document, FIELD_BYTES_MAX, FieldValue, Guard, ID_BYTES_MAX, write_body};
+use crate::own_tables::Place;
 use crate::query::{Page, Query};
 use crate::store::Shared;
 use crate::stored::{cause_text, tenant_bits};
+use crate::trace::{SpanRecord, publish_span, transition_span};
 use crate::write_set::{DeadlineWrite, EffectWrite, TenantBits, WriteSet};
 
 /// One tenant's unit of work. A handle: clones share what was collected.
@@ -31,6 +35,8 @@ pub struct TenantTx {
     /// Shared by the units of a batch, within one tenant.
     documents: Arc<Mutex<Documents>>,
     collected: Arc<Mutex<Collected>>,
+    /// Its transaction, where it writes tables of the user's own.
+    own: Arc<Place>,
 }
 
 /// What a unit wants to write besides documents.
@@ -41,6 +47,7 @@ struct Collected {
     deadlines: Vec<DeadlineWrite>,
     effects: Vec<EffectWrite>,
     facts: Vec<Envelope>,
+    transitions: Vec<SpanRecord>,
     /// The first thing that went wrong while collecting; told at the flush, so that collecting needs no `?`.
     refused: Option<Error>,
 }
@@ -52,7 +59,7 @@ impl TenantTx {
         origin: Origin,
         documents: Arc<Mutex<Documents>>,
     ) -> Self {
-        Self { shared, context, origin, documents, collected: Arc::default() }
+        Self { shared, context, origin, documents, collected: Arc::default(), own: Arc::default() }
     }
 
     /// Who writes, for whom, and why.
@@ -60,8 +67,40 @@ impl TenantTx {
         &self.context
     }
 
+    /// The time, by the store's clock: what a decision is told.
+    pub fn now(&self) -> Timestamp {
+        self.shared.mint.clock().now()
+    }
+
+    /// A fresh id, from the store's clock and chance. A unit that is re-run gets others.
+    pub fn fresh<K: karwan_envelope::ids::Kind>(&self) -> Id<K> {
+        Id::from_bits(self.shared.mint.event().bits())
+    }
+
+    pub(crate) fn shared_context(&self) -> Arc<Context> {
+        self.context.clone()
+    }
+
     pub(crate) fn tenant(&self) -> TenantBits {
         tenant_bits(self.context.tenant)
+    }
+
+    /// The same unit, which shares its commit with others.
+    pub(crate) fn in_company(self) -> Self {
+        Self { own: Arc::new(Place::in_company()), ..self }
+    }
+
+    pub(crate) fn own(&self) -> &Place {
+        &self.own
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// The same unit over another identity map.
+    pub(crate) fn over(self, documents: Arc<Mutex<Documents>>) -> Self {
+        Self { documents, ..self }
     }
 
     /// The identity map.
@@ -190,6 +229,29 @@ impl TenantTx {
         }
     }
 
+    /// Says which way something went: `transition("booking", "held", "confirmed")`. Where somebody hears of spans, it becomes
+    /// one of this unit's trace, named after it, if and only if the unit commits.
+    pub fn transition(&self, of: &str, from: &str, to: &str) {
+        if self.shared.spans.is_none() {
+            return;
+        }
+        let now = self.now();
+        let mut collected = self.collected();
+        let ordinal = collected.transitions.len();
+        collected.transitions.push(SpanRecord {
+            trace: self.context.cause.correlation,
+            id: transition_span(self.origin, ordinal),
+            parent: self.context.cause.traceparent().span.id,
+            name: format!("{of}: {from} → {to}"),
+            service: self.context.producer.service.clone(),
+            event: self.context.cause.causation,
+            tenant: self.context.tenant,
+            from: now,
+            until: now,
+            ok: true,
+        });
+    }
+
     /// Sets a deadline, or moves one: `kind` says what is to be done, `id` which one it is.
     pub fn deadline(&self, kind: &str, id: &str, due: Timestamp, told: &impl Serialize) {
         match serde_json::to_string(told) {
@@ -245,11 +307,40 @@ impl TenantTx {
             if let Some(kind) = carrier {
                 self.held().hold_key(kind, envelope)?;
             }
+            if self.shared.spans.is_some() {
+                set.spans.push(self.published(envelope));
+            }
             set.facts.push(crate::stored::fact(&self.shared.catalogue, envelope, carrier.is_some())?);
         }
-        set.deadlines.extend(collected.deadlines);
-        set.effects.extend(collected.effects);
+        set.spans.extend(collected.transitions);
+        // What a request sets beside its first fact follows from that fact; what else would it be told apart from a root by?
+        let first = collected.facts.first().filter(|_| self.context.cause.causation.is_none());
+        let cause = first.map(|fact| cause_text(&Cause::of(fact.id, &self.context.cause)));
+        let caused = |own: String| cause.clone().unwrap_or(own);
+        let deadlines = collected.deadlines.into_iter();
+        set.deadlines.extend(deadlines.map(|it| DeadlineWrite { cause: caused(it.cause), ..it }));
+        let effects = collected.effects.into_iter();
+        set.effects.extend(effects.map(|it| EffectWrite { cause: caused(it.cause), ..it }));
         Ok(())
+    }
+}
+
+impl TenantTx {
+    /// The span of publishing a fact, which ends with the commit.
+    fn published(&self, envelope: &Envelope) -> SpanRecord {
+        let from = envelope.occurred_at;
+        SpanRecord {
+            trace: envelope.cause.correlation,
+            id: publish_span(envelope.id),
+            parent: self.context.cause.traceparent().span.id,
+            name: format!("publish {}", envelope.subject),
+            service: self.context.producer.service.clone(),
+            event: Some(envelope.id),
+            tenant: envelope.tenant,
+            from,
+            until: from,
+            ok: true,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::deadline::Deadline;
 use crate::effect::EffectRef;
 use crate::kind::{FieldValue, Kind};
 use crate::log::Seq;
+use crate::trace::SpanRecord;
 
 /// The most documents, facts, deadlines or effects of one unit; larger work pages through deadlines.
 pub const UNIT_KEYS_MAX: usize = 1000;
@@ -39,19 +40,24 @@ pub struct WriteSet {
     pub effects: Vec<EffectWrite>,
     /// Facts, in the order of their emission.
     pub facts: Vec<Fact>,
+    /// The spans of publishing them, where somebody wants to hear of those.
+    pub spans: Vec<SpanRecord>,
+    /// Whether tables of the user's own are written with it, in the same transaction.
+    pub own_tables: bool,
 }
 
 impl WriteSet {
     /// Whether anything but checks is in it.
     pub fn writes(&self) -> bool {
         let checks = |document: &DocumentWrite| matches!(document.action, Action::Check);
-        !(self.claims.is_empty()
-            && self.fired.is_empty()
-            && self.settled.is_empty()
-            && self.documents.iter().all(checks)
-            && self.deadlines.is_empty()
-            && self.effects.is_empty()
-            && self.facts.is_empty())
+        self.own_tables
+            || !(self.claims.is_empty()
+                && self.fired.is_empty()
+                && self.settled.is_empty()
+                && self.documents.iter().all(checks)
+                && self.deadlines.is_empty()
+                && self.effects.is_empty()
+                && self.facts.is_empty())
     }
 }
 

@@ -73,8 +73,16 @@ pub(crate) async fn resume(url: &str) -> Result<(), Error> {
         .map_err(|cause| maintenance_error(&target.shown, cause))
 }
 
+pub(crate) async fn resume_consumer(url: &str, consumer: &str) -> Result<bool, Error> {
+    let target = Target::parse(url)?;
+    let client = target.connect().await?;
+    wear(&client, Hat::Maintenance).await;
+    let gone = client.execute("DELETE FROM karwan.suspension WHERE consumer = $1", &[&consumer]).await;
+    Ok(gone.map_err(|cause| maintenance_error(&target.shown, cause))? > 0)
+}
+
 /// A login that is none of maintenance's is told what it lacks.
-fn maintenance_error(store: &str, cause: tokio_postgres::Error) -> Error {
+pub(super) fn maintenance_error(store: &str, cause: tokio_postgres::Error) -> Error {
     if cause.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         return error::error(store, cause);
     }

@@ -1,13 +1,16 @@
 //! Connections: TLS, and the hat that each one wears.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, PoolBuilder, RecyclingMethod};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::own::OwnPool;
 use crate::address::masked;
 use crate::error::{DatabaseError, Error};
 
@@ -33,11 +36,52 @@ impl Hat {
     }
 }
 
+/// Which life of the store the connections of a process are to.
+pub(super) struct Life {
+    number: AtomicI64,
+    /// How it is asked for: somebody who only looks begins none. A standby is not asked: it has no life of its own.
+    sql: &'static str,
+}
+
+impl Life {
+    /// Begins the present life, where none has begun yet.
+    pub const BEGUN: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN karwan.life() END";
+    /// Begins nothing.
+    pub const SEEN: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN karwan.seen_life() END";
+
+    pub fn new(sql: &'static str) -> Arc<Self> {
+        Arc::new(Self { number: AtomicI64::new(0), sql })
+    }
+
+    pub fn number(&self) -> i64 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// Asks over a connection which life it is to.
+    pub async fn ask(&self, client: &tokio_postgres::Client) -> Result<(), tokio_postgres::Error> {
+        if let Some(number) = client.query_one(self.sql, &[]).await?.get(0) {
+            // Lives are numbered upwards; an answer of the one before may come late.
+            self.number.fetch_max(number, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
 /// A writer that stops in mid-transaction may hold readers back for so long.
-const IDLE_IN_TRANSACTION_MS: u32 = 5000;
+pub(super) const IDLE_IN_TRANSACTION_MS: u32 = 5000;
+
+/// Every read here follows an index in its order. Without statistics, as in a new stretch of the log, the planner takes a
+/// tenant's rows for few and would rather collect and sort them all for every page. Compiling a plan never pays.
+const PLANS: &str = "SET enable_bitmapscan = off; SET jit = off";
 
 /// Whoever waits longer for a free connection is told so.
 const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// A connection that somebody has to drive.
+pub(super) type Driven = tokio_postgres::Connection<
+    tokio_postgres::Socket,
+    <MakeRustlsConnect as MakeTlsConnect<tokio_postgres::Socket>>::Stream,
+>;
 
 /// A URL taken apart: what the driver understands, and the certificate that it does not.
 pub(super) struct Target {
@@ -83,39 +127,61 @@ impl Target {
 
     /// One connection, with the login's own rights.
     pub async fn connect(&self) -> Result<tokio_postgres::Client, Error> {
-        let refused = |cause: tokio_postgres::Error| unreachable(&self.shown, cause.into());
-        let (client, connection) = self.config.connect(self.tls()?).await.map_err(refused)?;
+        let (client, connection) = self.connect_for_messages().await?;
         tokio::spawn(connection);
         Ok(client)
     }
 
-    /// Connections that wear a hat.
-    pub fn pool(&self, hat: Hat, most: usize) -> Result<Pool, Error> {
+    /// The same, where the caller drives the connection and hears what the server says by itself.
+    pub async fn connect_for_messages(&self) -> Result<(tokio_postgres::Client, Driven), Error> {
+        let refused = |cause: tokio_postgres::Error| unreachable(&self.shown, cause.into());
+        self.config.connect(self.tls()?).await.map_err(refused)
+    }
+
+    /// Connections that wear a hat. Each asks first which life of the store it is to: after a failover, or where a copy was put
+    /// in its place, whatever is committed over it must not be taken for something of the life before.
+    pub fn pool(&self, hat: Hat, most: usize, life: Option<&Arc<Life>>) -> Result<Pool, Error> {
+        let life = life.cloned();
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(self.config.clone(), self.tls()?, recycling);
         let dress = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let life = life.clone();
             Box::pin(async move {
                 let sql = format!(
-                    "SET ROLE {}; SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}",
+                    "SET ROLE {}; SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}; {PLANS}",
                     hat.role()
                 );
-                client.batch_execute(&sql).await.map_err(HookError::Backend)
+                client.batch_execute(&sql).await.map_err(HookError::Backend)?;
+                match life {
+                    Some(life) => life.ask(client).await.map_err(HookError::Backend),
+                    None => Ok(()),
+                }
             })
         });
-        Pool::builder(manager)
-            .max_size(most)
-            .runtime(deadpool_postgres::Runtime::Tokio1)
-            .wait_timeout(Some(WAIT_MAX))
-            .post_create(dress)
-            .build()
-            .map_err(|cause| unreachable(&self.shown, DatabaseError::Words(cause.to_string())))
+        self.built(Pool::builder(manager).max_size(most).post_create(dress))
+    }
+
+    /// Connections with the login's own rights, made clean between two who use them: opened when they are asked for.
+    pub fn own_pool(&self, most: usize) -> Result<OwnPool, Error> {
+        let tls = self.tls()?;
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Clean };
+        let manager = Manager::from_config(self.config.clone(), tls.clone(), recycling);
+        Ok(OwnPool { pool: self.built(Pool::builder(manager).max_size(most))?, tls })
+    }
+
+    fn built(&self, pool: PoolBuilder) -> Result<Pool, Error> {
+        let pool = pool.runtime(deadpool_postgres::Runtime::Tokio1).wait_timeout(Some(WAIT_MAX)).build();
+        pool.map_err(|cause| unreachable(&self.shown, DatabaseError::Words(cause.to_string())))
     }
 
     fn tls(&self) -> Result<MakeRustlsConnect, Error> {
         let mut roots = rustls::RootCertStore::empty();
-        for certificate in rustls_native_certs::load_native_certs().certs {
-            // A certificate of the machine that cannot be read protects nobody; the others still do.
-            let _ = roots.add(certificate);
+        // Reading the machine's certificates takes longer than connecting: not for a plain connection.
+        if self.config.get_ssl_mode() != SslMode::Disable {
+            for certificate in rustls_native_certs::load_native_certs().certs {
+                // A certificate of the machine that cannot be read protects nobody; the others still do.
+                let _ = roots.add(certificate);
+            }
         }
         if let Some(path) = &self.root {
             let bad =

@@ -1,4 +1,4 @@
-//! Reading documents: one call a document, and queries over declared fields.
+//! Queries over declared fields. Documents by their ids are in `reads`.
 
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
@@ -11,19 +11,6 @@ use crate::query::Parts;
 use crate::write_set::TenantBits;
 
 impl Postgres {
-    pub async fn document(&self, tenant: TenantBits, kind: &Kind, id: &str) -> Result<Option<DocumentRow>, Error> {
-        let client = self.app().await?;
-        let sql = format!("SELECT version, shape, body FROM karwan.read_{}($1, $2)", kind.name);
-        let statement = client.prepare_cached(&sql).await.map_err(|cause| self.error(cause))?;
-        let row = client.query_opt(&statement, &[&Uuid::from_u128(tenant), &id]).await;
-        Ok(row.map_err(|cause| self.error(cause))?.map(|row| DocumentRow {
-            id: id.to_owned(),
-            version: row.get(0),
-            shape: row.get::<_, i32>(1).unsigned_abs(),
-            body: row.get(2),
-        }))
-    }
-
     pub async fn query(&self, tenant: TenantBits, kind: &Kind, parts: &Parts) -> Result<Vec<DocumentRow>, Error> {
         let asked = Asked::of(kind, parts);
         let mut client = self.app().await?;

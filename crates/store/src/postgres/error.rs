@@ -41,6 +41,20 @@ pub(super) fn error(store: &str, cause: tokio_postgres::Error) -> Error {
     Error::Database { store, cause: cause.into() }
 }
 
+/// The lock, where a statement lost it to others: a deadlock, a serialization failure, or one that was not to be had.
+pub(crate) fn lost_lock(cause: &tokio_postgres::Error) -> Option<String> {
+    let db = cause.as_db_error()?;
+    ["40P01", "40001", "55P03"].contains(&db.code().code()).then(|| format!("a lock ({})", db.message()))
+}
+
+/// Whether a failure is the store's and not the statement's: no connection, no space, nothing can be written.
+pub(super) fn is_the_stores(cause: &tokio_postgres::Error) -> bool {
+    let broken =
+        || cause.is_closed() || std::error::Error::source(cause).is_some_and(|source| source.is::<std::io::Error>());
+    let codes = ["57P", "08", "53100", "25006"];
+    cause.code().map_or_else(broken, |code| codes.iter().any(|known| code.code().starts_with(known)))
+}
+
 /// Whether a lock was not to be had in time.
 pub(super) fn is_lock_timeout(error: &Error) -> bool {
     let Error::Database { cause: DatabaseError::Postgres(cause), .. } = error else { return false };
@@ -62,10 +76,12 @@ pub(super) fn refusal(store: &str, cause: tokio_postgres::Error) -> Refusal {
             other => Refusal::Error(other),
         };
     };
+    if let Some(what) = lost_lock(&cause) {
+        return Refusal::Conflict { what };
+    }
     let detail = db.detail().unwrap_or_default().to_owned();
     match db.code().code() {
         "KW001" => Refusal::Conflict { what: detail },
-        "40P01" | "40001" | "55P03" => Refusal::Conflict { what: format!("a lock ({})", db.message()) },
         "KW002" => Refusal::UnitRepeated,
         "KW003" => event_id(&detail).map_or_else(|| error(store, cause).into(), Refusal::IntentRepeated),
         "KW004" => three(&detail).map_or_else(

@@ -14,7 +14,7 @@ use crate::write_set::{Action, Flushed, UnitClaim, WriteSet, key_number, slot, s
 /// The function's parameters, in their order; see `schema/functions.sql`.
 const PARAMETERS: usize = 51;
 
-static CALL: LazyLock<String> = LazyLock::new(|| {
+pub(super) static CALL: LazyLock<String> = LazyLock::new(|| {
     let places: Vec<String> = (1..=PARAMETERS).map(|place| format!("${place}")).collect();
     format!("SELECT karwan.flush({})", places.join(", "))
 });
@@ -45,7 +45,7 @@ impl Postgres {
     }
 
     /// The database does not repeat the consumer's name.
-    fn named(&self, refusal: Refusal, set: &WriteSet) -> Refusal {
+    pub(super) fn named(&self, refusal: Refusal, set: &WriteSet) -> Refusal {
         match (refusal, &set.lane) {
             (Refusal::Error(Error::Claimed { event, .. }), Some(lane)) => {
                 Error::Claimed { consumer: lane.consumer.clone(), event }.into()
@@ -57,7 +57,7 @@ impl Postgres {
 
 /// A write set, column by column.
 #[derive(Default)]
-struct Arrays<'a> {
+pub(super) struct Arrays<'a> {
     tenants: Vec<Uuid>,
     consumer: Option<&'a str>,
     lane: i32,
@@ -112,7 +112,7 @@ struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    fn of(set: &'a WriteSet, store: &Postgres) -> Result<Self, Error> {
+    pub fn of(set: &'a WriteSet, store: &Postgres) -> Result<Self, Error> {
         let mut arrays = Self::default();
         if let Some(lane) = &set.lane {
             arrays.consumer = Some(&lane.consumer);
@@ -229,7 +229,7 @@ impl<'a> Arrays<'a> {
         Ok(())
     }
 
-    fn parameters(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); PARAMETERS] {
+    pub fn parameters(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); PARAMETERS] {
         [
             &self.tenants,
             &self.consumer,

@@ -35,7 +35,8 @@ pub(super) fn table(kind: &str) -> String {
             -- Written by a program that did not know every declared field.
             behind boolean NOT NULL DEFAULT false,
             CONSTRAINT docp_{kind} PRIMARY KEY (tenant_id, id)
-        );
+            -- Room for the next version beside the last: no index changes then.
+        ) WITH (fillfactor = 80);
         -- For the backfill.
         CREATE INDEX docb_{kind} ON karwan.doc_{kind} (tenant_id, id) WHERE behind"
     )
@@ -101,24 +102,34 @@ pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, Fie
             p_body text[], p_width integer, p_fields text[]
         ) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
-            done bigint;
-            bad  record;
+            done   bigint;
+            astray bigint;
+            bad    record;
         BEGIN
-            -- A row is inserted only where version 0 was read: a put that expected version 3 must not create version 4.
             -- What was never read is expected not to exist; behind a tombstone its versions go on counting.
-            INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
+            WITH put AS (INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
             SELECT i.tenant, i.id, i.version + 1 + CASE WHEN i.blind THEN coalesce((SELECT e.version FROM karwan.doc_{name} e
                     WHERE e.tenant_id = i.tenant AND e.id = i.id AND e.body IS NULL), 0) ELSE 0 END,
                 i.shape, i.body, {behind} AND i.body IS NOT NULL{values}
             FROM unnest(p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body) WITH ORDINALITY
                 AS i(tenant, id, version, blind, action, shape, body, ord)
-            WHERE i.action >= 2 AND (i.version = 0 OR
-                (SELECT e.version FROM karwan.doc_{name} e WHERE e.tenant_id = i.tenant AND e.id = i.id) IS NOT NULL)
+            WHERE i.action >= 2
             ORDER BY i.tenant, i.id COLLATE \"C\"
             ON CONFLICT (tenant_id, id) DO UPDATE
                 SET version = excluded.version, shape = excluded.shape, body = excluded.body, behind = excluded.behind{updates}
-                WHERE d.version = excluded.version - 1;
-            GET DIAGNOSTICS done = ROW_COUNT;
+                WHERE d.version = excluded.version - 1
+            RETURNING d.version, d.xmax = 0 AS fresh)
+            -- A row is inserted only where version 0 was read: a put that expected version 3 must not create version 4.
+            -- One that was updated has this transaction's lock in xmax.
+            SELECT count(*), count(*) FILTER (WHERE put.fresh AND put.version > 1) INTO done, astray FROM put;
+            IF astray > 0 THEN
+                SELECT i.tenant, i.id INTO bad
+                FROM unnest(p_tenant, p_id, p_version, p_action) WITH ORDINALITY AS i(tenant, id, version, action, ord)
+                WHERE i.action >= 2 AND i.version > 0 AND (SELECT e.xmax = 0 FROM karwan.doc_{name} e
+                    WHERE e.tenant_id = i.tenant AND e.id = i.id)
+                ORDER BY i.ord LIMIT 1;
+                PERFORM karwan.conflict('{name}', coalesce(bad.tenant, p_tenant[1]), coalesce(bad.id, p_id[1]));
+            END IF;
             IF done < (SELECT count(*) FROM unnest(p_action) AS a WHERE a >= 2) THEN
                 SELECT i.tenant, i.id, i.blind INTO bad
                 FROM unnest(p_tenant, p_id, p_action, p_blind) WITH ORDINALITY AS i(tenant, id, action, blind, ord)
@@ -171,12 +182,28 @@ pub(super) fn functions(name: &str) -> String {
                 PERFORM karwan.conflict('{name}', p_tenant, p_id);
             END IF;
         END $$;
-        CREATE OR REPLACE FUNCTION karwan.read_{name}(p_tenant uuid, p_id text)
-        RETURNS TABLE (version bigint, shape integer, body text) LANGUAGE plpgsql AS $$
+        -- Documents of several tenants, tenant by tenant: each look sees one tenant's rows and no other. OFFSET keeps the
+        -- look at one id apart: as a list of ids the planner may read a tenant's every document and compare each with all.
+        CREATE OR REPLACE FUNCTION karwan.read_{name}(p_tenant uuid[], p_id text[])
+        RETURNS TABLE (tenant_id uuid, id text, version bigint, shape integer, body text) LANGUAGE plpgsql AS $$
         #variable_conflict use_column
+        DECLARE
+            n integer := cardinality(p_id);
+            a integer := 1;
+            z integer;
         BEGIN
-            PERFORM set_config('app.tenant_id', p_tenant::text, true);
-            RETURN QUERY SELECT version, shape, body FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id;
+            WHILE a <= n LOOP
+                z := a;
+                WHILE z < n AND p_tenant[z + 1] = p_tenant[a] LOOP
+                    z := z + 1;
+                END LOOP;
+                PERFORM set_config('app.tenant_id', p_tenant[a]::text, true);
+                RETURN QUERY SELECT f.tenant_id, f.id, f.version, f.shape, f.body
+                    FROM unnest(p_id[a:z]) AS i(id), LATERAL (
+                        SELECT d.tenant_id, d.id, d.version, d.shape, d.body FROM karwan.doc_{name} d
+                        WHERE d.tenant_id = p_tenant[a] AND d.id = i.id OFFSET 0) AS f;
+                a := z + 1;
+            END LOOP;
         END $$;"
     )
 }
@@ -262,6 +289,6 @@ pub(super) fn granted(kind: &str) -> String {
     format!(
         "GRANT SELECT ON karwan.doc_{kind} TO karwan_app;
          GRANT SELECT, UPDATE ON karwan.doc_{kind} TO karwan_maintenance;
-         GRANT EXECUTE ON FUNCTION karwan.read_{kind}(uuid, text) TO karwan_app;"
+         GRANT EXECUTE ON FUNCTION karwan.read_{kind}(uuid[], text[]) TO karwan_app;"
     )
 }

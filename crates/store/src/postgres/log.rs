@@ -15,6 +15,7 @@ use super::{Postgres, error};
 use crate::error::Error;
 use crate::horizon::Horizon;
 use crate::log::{Filter, Holder, LogRow, Seq};
+use crate::retention::Stretch;
 use crate::write_set::TenantBits;
 
 /// The highest visible number, and then, in a snapshot of its own, who holds the lock that every insert takes first.
@@ -40,8 +41,14 @@ impl Watch {
     async fn observe(&mut self) -> Result<Seq, tokio_postgres::Error> {
         let highest = self.client.prepare_cached(HIGHEST).await?;
         let holders = self.client.prepare_cached(HOLDERS).await?;
-        let seq: Option<Seq> = self.client.query_one(&highest, &[&self.horizon.safe()]).await?.get(0);
-        let rows = self.client.query(&holders, &[]).await?;
+        // One trip: the server answers them in this order, each from a snapshot of its own.
+        let safe = self.horizon.safe();
+        let (seq, rows) =
+            futures_util::future::try_join(async { self.client.query_one(&highest, &[&safe]).await }, async {
+                self.client.query(&holders, &[]).await
+            })
+            .await?;
+        let seq: Option<Seq> = seq.get(0);
         let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
         Ok(self.horizon.observe(seq, &names))
     }
@@ -61,6 +68,7 @@ impl Postgres {
             None => self.watch().await?,
         };
         let safe = current.observe().await.map_err(|cause| self.error(cause))?;
+        self.undecided.store(current.horizon.is_undecided(), Ordering::Relaxed);
         *watch = Some(current);
         Ok(safe)
     }
@@ -76,19 +84,32 @@ impl Postgres {
             let reason = "it is a standby, which shows no open transactions: readers use the primary".to_owned();
             return Err(Error::Damaged { store: self.shown.clone(), reason });
         }
-        let life: Option<i64> = client.query_one(self.life, &[]).await.map_err(bad)?.get(0);
-        self.incarnation.store(life.unwrap_or_default(), Ordering::Relaxed);
+        self.life.ask(&client).await.map_err(bad)?;
         Ok(Watch { client, horizon: Horizon::after(row.get(0)) })
+    }
+
+    pub async fn schema(&self, hash: &str) -> Result<Option<String>, Error> {
+        let client = self.relay().await?;
+        let row = client.query_opt("SELECT document FROM karwan.schema WHERE hash = $1", &[&hash]).await;
+        Ok(row.map_err(|cause| self.error(cause))?.map(|row| row.get(0)))
     }
 
     pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
         let client = self.relay().await?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let tenant = filter.tenant.map(Uuid::from_u128);
-        let mut sql = "SELECT seq, tenant_id, subject, key, slot, event_id, at, envelope FROM karwan.log \
-                       WHERE seq > $1 AND seq <= $2"
-            .to_owned();
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&after, &until];
+        let wanted = filter.envelopes_of.as_deref().and_then(|subjects| self.subject_ids(subjects));
+        let envelope = match &wanted {
+            Some(wanted) => {
+                parameters.push(wanted);
+                "CASE WHEN subject = ANY ($3) THEN envelope ELSE '' END"
+            }
+            None => "envelope",
+        };
+        let mut sql = format!(
+            "SELECT seq, tenant_id, subject, key, slot, event_id, at, {envelope} FROM karwan.log WHERE seq > $1 AND seq <= $2"
+        );
         if let Some(tenant) = &tenant {
             parameters.push(tenant);
             sql.push_str(&format!(" AND tenant_id = ${}", parameters.len()));
@@ -97,29 +118,15 @@ impl Postgres {
             parameters.push(key);
             sql.push_str(&format!(" AND key = ${}", parameters.len()));
         }
+        let except: Vec<Uuid> = filter.except.iter().map(|tenant| Uuid::from_u128(*tenant)).collect();
+        if !except.is_empty() {
+            parameters.push(&except);
+            sql.push_str(&format!(" AND tenant_id <> ALL (${})", parameters.len()));
+        }
         parameters.push(&limit);
         sql.push_str(&format!(" ORDER BY seq LIMIT ${}", parameters.len()));
         let statement = client.prepare_cached(&sql).await.map_err(|cause| self.error(cause))?;
         let rows = client.query(&statement, &parameters).await.map_err(|cause| self.error(cause))?;
-        self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
-        Ok(rows.iter().map(|row| self.log_row(row)).collect())
-    }
-
-    pub async fn rows_of_others(
-        &self,
-        after: Seq,
-        until: Seq,
-        except: &[TenantBits],
-        limit: usize,
-    ) -> Result<Vec<LogRow>, Error> {
-        let client = self.relay().await?;
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let except: Vec<Uuid> = except.iter().map(|tenant| Uuid::from_u128(*tenant)).collect();
-        let sql = "SELECT seq, tenant_id, subject, key, slot, event_id, at, envelope FROM karwan.log
-                   WHERE seq > $1 AND seq <= $2 AND tenant_id <> ALL ($3) ORDER BY seq LIMIT $4";
-        let statement = client.prepare_cached(sql).await.map_err(|cause| self.error(cause))?;
-        let rows = client.query(&statement, &[&after, &until, &except, &limit]).await;
-        let rows = rows.map_err(|cause| self.error(cause))?;
         self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
         Ok(rows.iter().map(|row| self.log_row(row)).collect())
     }
@@ -136,6 +143,22 @@ impl Postgres {
         let sql = "SELECT position FROM karwan.lane WHERE consumer = $1 ORDER BY lane";
         let rows = client.query(sql, &[&consumer]).await.map_err(|cause| self.error(cause))?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    pub async fn all_positions(&self) -> Result<Vec<Seq>, Error> {
+        let client = self.relay().await?;
+        let sql = "SELECT position FROM karwan.lane WHERE consumer NOT LIKE 'effect.%'
+                   AND consumer NOT IN (SELECT consumer FROM karwan.declared WHERE stream IS NOT NULL)";
+        let rows = client.query(sql, &[]).await.map_err(|cause| self.error(cause))?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    pub async fn stretches(&self) -> Result<Vec<Stretch>, Error> {
+        let client = self.relay().await?;
+        let rows = client.query("SELECT lower, upper FROM karwan.partition ORDER BY lower", &[]).await;
+        let stretch =
+            |row: &tokio_postgres::Row| Stretch { after: row.get::<_, Seq>(0) - 1, up_to: row.get::<_, Seq>(1) - 1 };
+        Ok(rows.map_err(|cause| self.error(cause))?.iter().map(stretch).collect())
     }
 
     fn log_row(&self, row: &tokio_postgres::Row) -> LogRow {
@@ -207,7 +230,7 @@ impl Postgres {
     }
 
     pub async fn prune(&self, before_ms: i64) -> Result<u64, Error> {
-        let pool = self.maintenance.pool(Hat::Maintenance, 1)?;
+        let pool = self.maintenance.pool(Hat::Maintenance, 1, None)?;
         let client = pool.get().await.map_err(|cause| super::pool_error(&self.shown, cause))?;
         let mut pruned = 0;
         for table in ["intent", "unit"] {
@@ -227,7 +250,7 @@ impl Postgres {
     }
 
     pub async fn drop_log(&self, up_to: Seq) -> Result<Seq, Error> {
-        let pool = self.maintenance.pool(Hat::Maintenance, 1)?;
+        let pool = self.maintenance.pool(Hat::Maintenance, 1, None)?;
         let client = pool.get().await.map_err(|cause| super::pool_error(&self.shown, cause))?;
         client.batch_execute(&format!("SET lock_timeout = {DROP_LOCK_MS}")).await.map_err(|it| self.error(it))?;
         let mut attempts = 0;

@@ -13,6 +13,7 @@ use super::{backfill, error, kinds, template};
 use crate::error::Error;
 use crate::kind::{BadKind, FieldType, KindType, Kinds};
 use crate::migrate::{ADMITS_FROM, Migrated, Progress, SCHEMA};
+use crate::stored;
 
 /// The oldest server that works: views with the rights of their caller came with it.
 pub(super) const SERVER_MIN: u32 = 15;
@@ -21,8 +22,26 @@ const LOCK_MS: u32 = 1000;
 const LOCK_ATTEMPTS_MAX: u32 = 20;
 const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 const ROLES: [&str; 5] = ["karwan_owner", "karwan_app", "karwan_relay", "karwan_append", "karwan_maintenance"];
-/// Tables that hold tenants' rows, besides the documents.
-pub(super) const TENANT_TABLES: [&str; 8] = ["log", "intent", "unit", "inbox", "deadline", "effect", "parked", "dead"];
+/// The tables of one schema.
+struct Step {
+    schema: i64,
+    sql: &'static str,
+    /// Those of them that hold tenants' rows, besides the documents.
+    tenant_tables: &'static [&'static str],
+}
+/// Every schema's addition to the one before it.
+const STEPS: [Step; 2] = [
+    Step {
+        schema: 1,
+        sql: include_str!("schema/tables.sql"),
+        tenant_tables: &["log", "intent", "unit", "inbox", "deadline", "effect", "parked", "dead"],
+    },
+    Step {
+        schema: 2,
+        sql: include_str!("schema/tables_2.sql"),
+        tenant_tables: &["action", "paused_key", "aside", "repair", "attempt"],
+    },
+];
 
 /// See [`crate::migrate::migrate`].
 pub(crate) async fn migrate(
@@ -166,16 +185,22 @@ async fn expand(
         })?;
     }
     tx.batch_execute("SET LOCAL ROLE karwan_owner; SET LOCAL client_min_messages = warning").await.map_err(bad)?;
-    if found.is_none() {
-        tx.batch_execute(include_str!("schema/tables.sql")).await.map_err(bad)?;
-        for table in TENANT_TABLES {
+    for step in STEPS.iter().filter(|step| step.schema > found.unwrap_or_default()) {
+        tx.batch_execute(step.sql).await.map_err(bad)?;
+        for table in step.tenant_tables {
             tx.batch_execute(&kinds::secured(table)).await.map_err(bad)?;
         }
+    }
+    if found != Some(SCHEMA) {
         steps.push(format!("schema {SCHEMA}"));
     }
-    for sql in
-        [include_str!("schema/functions.sql"), include_str!("schema/append.sql"), include_str!("schema/lives.sql")]
-    {
+    for sql in [
+        include_str!("schema/functions.sql"),
+        include_str!("schema/operator.sql"),
+        include_str!("schema/lanes.sql"),
+        include_str!("schema/append.sql"),
+        include_str!("schema/lives.sql"),
+    ] {
         tx.batch_execute(sql).await.map_err(bad)?;
     }
     for kind in kinds.all() {
@@ -308,6 +333,11 @@ async fn load_catalogues(
     let added: i64 = row.get(0);
     tx.execute(include_str!("schema/load_templates.sql"), &[&subjects]).await?;
     tx.execute(include_str!("schema/load_carriers.sql"), &[]).await?;
+    let schemas: Vec<_> = catalogues.iter().flat_map(|catalogue| stored::schemas(catalogue)).collect();
+    let column = |of: fn(&(String, String, String)) -> &String| schemas.iter().map(of).collect::<Vec<_>>();
+    let sql =
+        "INSERT INTO karwan.schema SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING";
+    tx.execute(sql, &[&column(|it| &it.0), &column(|it| &it.1), &column(|it| &it.2)]).await?;
     Ok(if added > 0 { vec![format!("{added} subjects")] } else { Vec::new() })
 }
 

@@ -7,39 +7,52 @@ mod backfill;
 mod backup;
 mod connect;
 mod consumer;
+mod desk;
 mod doctor;
 mod documents;
 mod error;
 mod flush;
 mod grant;
 mod kinds;
+mod lanes;
 mod log;
 mod migrate;
+mod outbox;
+pub(crate) mod own;
 mod probe;
+mod reads;
+mod relay_state;
 mod report;
+mod retention;
 mod tasks;
 mod template;
+mod wake;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::RwLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
 use deadpool_postgres::{Client, Pool};
 use tokio::sync::Mutex;
 
 use crate::address::Address;
+use crate::bell::Bell;
 use crate::error::Error;
 use crate::kind::Kinds;
 use crate::migrate::admit;
 use crate::store::Options;
-use connect::{Hat, Target, pool_error};
+use connect::{Hat, Life, Target, pool_error};
 use log::Watch;
 
-pub(crate) use backup::{backup, restore, resume};
+pub(crate) use backup::{backup, restore, resume, resume_consumer};
 pub(crate) use connect::connect;
+pub(crate) use desk::Desk;
 pub(crate) use doctor::doctor;
+pub(crate) use error::lost_lock;
 pub(crate) use grant::grant;
+pub(crate) use lanes::Lanes;
 pub(crate) use migrate::migrate;
 
 /// The most connections with which one process reads the log.
@@ -51,14 +64,20 @@ const WATCH_CONNECTIONS: usize = 1;
 pub(crate) struct Postgres {
     app: Pool,
     relay: Pool,
+    /// For tables of the user's own; none where somebody only looks.
+    own: Option<own::OwnPool>,
     /// For messages: the URL without its password.
     shown: String,
     subjects: RwLock<HashMap<String, i32>>,
     names: RwLock<HashMap<i32, String>>,
-    incarnation: AtomicI64,
-    /// How the present life is asked for: somebody who only looks begins none.
-    life: &'static str,
+    life: Arc<Life>,
+    reads: reads::Reads,
+    bell: Arc<Bell>,
+    /// None where somebody only looks.
+    _waking: Option<wake::Waking>,
     horizon: Mutex<Option<Watch>>,
+    /// Whether the last look saw numbers that may still become rows.
+    pub undecided: AtomicBool,
     /// As whom the log is dropped and intents are pruned.
     maintenance: Target,
     /// Since when transactions were seen to hold the log's lock; the server does not tell.
@@ -77,8 +96,10 @@ impl Postgres {
         wear(&client, Hat::App).await;
         check_schema(&shown, &client, kinds).await?;
         client.batch_execute("SELECT karwan.keep_ahead()").await.map_err(|cause| error::error(&shown, cause))?;
-        let app = target.pool(Hat::App, options.connections_max)?;
-        let relay = target.pool(Hat::Relay, options.connections_max.min(RELAY_CONNECTIONS_MAX) + WATCH_CONNECTIONS)?;
+        let life = Life::new(Life::BEGUN);
+        let app = target.pool(Hat::App, options.connections_max, Some(&life))?;
+        let relay_connections = options.connections_max.min(RELAY_CONNECTIONS_MAX) + WATCH_CONNECTIONS;
+        let relay = target.pool(Hat::Relay, relay_connections, Some(&life))?;
         let findings = probe::probe(&shown, &client, &app).await?;
         if !findings.is_empty() {
             return Err(Error::Unsafe { store: shown, findings });
@@ -87,7 +108,10 @@ impl Postgres {
             Some(Address::Postgres(url)) => Target::parse(url)?,
             Some(Address::Sqlite(_)) | None => Target::parse(url)?,
         };
-        Self::loaded([app, relay], target, maintenance, "SELECT karwan.life()").await
+        let mut store = Self::loaded([app, relay], &target, maintenance, life).await?;
+        store.own = Some(target.own_pool(options.connections_max)?);
+        store._waking = Some(wake::Waking::start(target, store.bell.clone()));
+        Ok(store)
     }
 
     /// Connects for looking only: as the relay, without asking whether the login is bound by every policy.
@@ -98,40 +122,48 @@ impl Postgres {
         check_primary(&target.shown, &client).await?;
         wear(&client, Hat::Relay).await;
         check_schema(&target.shown, &client, &Kinds::new(&[])?).await?;
-        let relay = target.pool(Hat::Relay, RELAY_CONNECTIONS_MAX + WATCH_CONNECTIONS)?;
+        let life = Life::new(Life::SEEN);
+        let relay = target.pool(Hat::Relay, RELAY_CONNECTIONS_MAX + WATCH_CONNECTIONS, Some(&life))?;
         let maintenance = Target::parse(url)?;
-        Self::loaded([relay.clone(), relay], target, maintenance, "SELECT karwan.seen_life()").await
+        Self::loaded([relay.clone(), relay], &target, maintenance, life).await
     }
 
     async fn loaded(
         [app, relay]: [Pool; 2],
-        target: Target,
+        target: &Target,
         maintenance: Target,
-        life: &'static str,
+        life: Arc<Life>,
     ) -> Result<Self, Error> {
         let shown = target.shown.clone();
         let client = relay.get().await.map_err(|cause| pool_error(&shown, cause))?;
         let bad = |cause| error::error(&shown, cause);
         let rows = client.query("SELECT name, id FROM karwan.subject", &[]).await.map_err(bad)?;
         let subjects: HashMap<String, i32> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-        let incarnation = client.query_one(life, &[]).await.map_err(bad)?.get::<_, Option<i64>>(0);
         drop(client);
         Ok(Self {
             app,
             relay,
+            own: None,
             names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
             subjects: RwLock::new(subjects),
-            incarnation: AtomicI64::new(incarnation.unwrap_or_default()),
             life,
+            reads: reads::Reads::default(),
+            bell: Arc::default(),
+            _waking: None,
             horizon: Mutex::new(None),
+            undecided: AtomicBool::new(false),
             maintenance,
             sightings: Mutex::default(),
             shown,
         })
     }
 
+    pub fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
     pub fn incarnation(&self) -> i64 {
-        self.incarnation.load(Ordering::Relaxed)
+        self.life.number()
     }
 
     async fn app(&self) -> Result<Client, Error> {
@@ -149,6 +181,12 @@ impl Postgres {
     fn subject(&self, name: &str) -> Result<i32, Error> {
         let subjects = self.subjects.read().expect("nothing panics while holding it");
         subjects.get(name).copied().ok_or_else(|| Error::SubjectUnknown { subject: name.to_owned() })
+    }
+
+    /// The numbers of these subjects; none where one is not known yet, and rows of it may appear at any time.
+    fn subject_ids(&self, names: &[Cow<'static, str>]) -> Option<Vec<i32>> {
+        let subjects = self.subjects.read().expect("nothing panics while holding it");
+        names.iter().map(|name| subjects.get(name.as_ref()).copied()).collect()
     }
 
     /// Learns subjects that another program brought in after this one started: a filter by subject must not miss them.

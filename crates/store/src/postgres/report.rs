@@ -2,11 +2,26 @@
 
 use super::{Postgres, error};
 use crate::error::Error;
-use crate::log::Position;
-use crate::report::{ConsumerReport, LaneReport, Stats, TableSize};
+use crate::log::{Position, Seq};
+use crate::report::{ConsumerReport, EffectReport, LaneReport, Stats, TableSize};
 
 /// The most subjects that are counted.
 const SUBJECTS_MAX: i64 = 50;
+
+const LANES: &str =
+    "SELECT consumer, lane, position, holder, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint
+     FROM karwan.lane";
+
+/// A lane, with the name of who reads it.
+fn lane(row: &tokio_postgres::Row) -> (String, LaneReport) {
+    let lane = LaneReport {
+        lane: row.get::<_, i16>(1).cast_unsigned(),
+        position: row.get(2),
+        holder: row.get(3),
+        lease_ms: row.get(4),
+    };
+    (row.get(0), lane)
+}
 
 impl Postgres {
     pub async fn stats(&self) -> Result<Stats, Error> {
@@ -35,18 +50,14 @@ impl Postgres {
         let client = self.relay().await?;
         let bad = |cause| error::error(&self.shown, cause);
         let highest: i64 = client.query_one("SELECT karwan.highest()", &[]).await.map_err(bad)?.get(0);
-        let sql =
-            "SELECT consumer, lane, position, holder, (extract(epoch FROM until - clock_timestamp()) * 1000)::bigint
-                   FROM karwan.lane WHERE consumer NOT LIKE 'effect.%' ORDER BY consumer, lane";
         let mut reports = Vec::new();
-        for row in client.query(sql, &[]).await.map_err(bad)? {
-            let lane = LaneReport {
-                lane: row.get::<_, i16>(1).cast_unsigned(),
-                position: row.get(2),
-                holder: row.get(3),
-                lease_ms: row.get(4),
-            };
-            ConsumerReport::add(&mut reports, row.get(0), lane);
+        let sql = format!("{LANES} WHERE consumer NOT LIKE 'effect.%' ORDER BY consumer, lane");
+        for row in client.query(&sql, &[]).await.map_err(bad)? {
+            let (consumer, lane) = lane(&row);
+            ConsumerReport::add(&mut reports, consumer, lane);
+        }
+        for suspension in self.suspensions().await? {
+            ConsumerReport::suspend(&mut reports, suspension);
         }
         let sql = "SELECT (SELECT count(*) FROM karwan.parked WHERE consumer = $1),
                           (SELECT count(*) FROM karwan.dead WHERE consumer = $1),
@@ -56,6 +67,30 @@ impl Postgres {
             let row = client.query_one(sql, &[&report.consumer, &report.position()]).await.map_err(bad)?;
             (report.parked, report.dead, report.behind_ms) = (row.get(0), row.get(1), row.get(2));
             report.behind = (highest - report.position()).max(0);
+        }
+        Ok(reports)
+    }
+
+    pub async fn waiting_for(&self, consumer: &str, after: Seq, rows_max: usize) -> Result<(i64, usize), Error> {
+        let client = self.relay().await?;
+        let rows_max = i64::try_from(rows_max).unwrap_or(i64::MAX);
+        let row = client.query_one(include_str!("schema/waiting_for.sql"), &[&consumer, &after, &rows_max]).await;
+        let row = row.map_err(|cause| self.error(cause))?;
+        Ok((row.get(0), usize::try_from(row.get::<_, i64>(1)).unwrap_or_default()))
+    }
+
+    pub async fn effects(&self) -> Result<Vec<EffectReport>, Error> {
+        let client = self.relay().await?;
+        let bad = |cause| error::error(&self.shown, cause);
+        let lanes = client.query(&format!("{LANES} WHERE consumer LIKE 'effect.%'"), &[]).await.map_err(bad)?;
+        let sql = "SELECT kind FROM karwan.effect WHERE state IN ('waiting', 'answered') GROUP BY kind
+                   UNION SELECT kind FROM karwan.effect WHERE state = 'dead' GROUP BY kind";
+        let kinds = client.query(sql, &[]).await.map_err(bad)?.iter().map(|row| row.get(0)).collect();
+        let mut reports = EffectReport::of(lanes.iter().map(lane).collect(), kinds);
+        for report in &mut reports {
+            let row = client.query_one(include_str!("schema/effects.sql"), &[&report.kind]).await.map_err(bad)?;
+            (report.open, report.waiting, report.open_ms) = (row.get(0), row.get(1), row.get(2));
+            (report.dead, report.error) = (row.get(3), row.get(4));
         }
         Ok(reports)
     }

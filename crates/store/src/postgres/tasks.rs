@@ -3,13 +3,14 @@
 use std::time::SystemTime;
 
 use karwan_envelope::cause::Cause;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::flush::{instant, millis};
 use super::{Postgres, error};
 use crate::consumer::Share;
 use crate::deadline::Deadline;
-use crate::effect::{Effect, EffectRef, Outcome};
+use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
 use crate::error::Error;
 use crate::stored::cause_of;
 use crate::write_set::LaneHold;
@@ -23,8 +24,8 @@ impl Postgres {
         limit: usize,
     ) -> Result<Vec<Deadline>, Error> {
         let client = self.relay().await?;
-        let sql = "SELECT tenant_id, kind, id, due, body, token, cause FROM karwan.deadline
-                   WHERE kind = $5 AND due <= $1 AND slot % $2::int = $3::int ORDER BY due, tenant_id, id LIMIT $4";
+        let sql = "SELECT tenant_id, kind, id, due, body, token, cause, attempts FROM karwan.deadline
+                   WHERE kind = $5 AND try_at <= $1 AND slot % $2::int = $3::int ORDER BY try_at, tenant_id, id LIMIT $4";
         let (lanes, lane) = (i32::from(share.lanes.max(1)), i32::from(share.lane));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let statement = client.prepare_cached(sql).await.map_err(|cause| self.error(cause))?;
@@ -38,9 +39,22 @@ impl Postgres {
                 body: row.get(4),
                 token: row.get::<_, Uuid>(5).as_u128(),
                 cause: self.cause(row, 6)?,
+                attempts: row.get::<_, i32>(7).unsigned_abs(),
             })
         };
         rows.map_err(|cause| self.error(cause))?.iter().map(deadline).collect()
+    }
+
+    pub async fn postpone_deadline(&self, deadline: &Deadline, try_at: i64, why: &str) -> Result<(), Error> {
+        let client = self.relay().await?;
+        let sql = "UPDATE karwan.deadline SET try_at = $1, error = $2, attempts = attempts + 1
+                   WHERE tenant_id = $3 AND kind = $4 AND id = $5 AND token = $6 AND attempts = $7";
+        let (tenant, token) = (Uuid::from_u128(deadline.tenant), Uuid::from_u128(deadline.token));
+        let (try_at, attempts) = (instant(try_at), deadline.attempts.cast_signed());
+        let values: [&(dyn ToSql + Sync); 7] =
+            [&try_at, &why, &tenant, &deadline.kind, &deadline.id, &token, &attempts];
+        client.execute(sql, &values).await.map_err(|cause| self.error(cause))?;
+        Ok(())
     }
 
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
@@ -50,19 +64,32 @@ impl Postgres {
         let statement = client.prepare_cached(include_str!("schema/due_effects.sql")).await;
         let statement = statement.map_err(|cause| self.error(cause))?;
         let rows = client.query(&statement, &[&kind, &lanes, &lane, &instant(now_ms), &limit]).await;
-        let effect = |row: &tokio_postgres::Row| {
-            Ok(Effect {
-                of: EffectRef { tenant: row.get::<_, Uuid>(0).as_u128(), id: row.get::<_, Uuid>(1).as_u128() },
-                kind: row.get(2),
-                key: row.get(3),
-                body: row.get(4),
-                attempts: row.get::<_, i32>(5).unsigned_abs(),
-                answer: row.get(6),
-                error: row.get(7),
-                cause: self.cause(row, 8)?,
-            })
+        rows.map_err(|cause| self.error(cause))?.iter().map(|row| self.effect(row)).collect()
+    }
+
+    fn effect(&self, row: &tokio_postgres::Row) -> Result<Effect, Error> {
+        Ok(Effect {
+            of: EffectRef { tenant: row.get::<_, Uuid>(0).as_u128(), id: row.get::<_, Uuid>(1).as_u128() },
+            kind: row.get(2),
+            key: row.get(3),
+            body: row.get(4),
+            attempts: row.get::<_, i32>(5).unsigned_abs(),
+            answer: row.get(6),
+            error: row.get(7),
+            cause: self.cause(row, 8)?,
+        })
+    }
+
+    pub async fn dead_effects(&self, kind: &str, after: i64, limit: usize) -> Result<Vec<DeadEffect>, Error> {
+        let client = self.relay().await?;
+        let sql = "SELECT tenant_id, id, kind, key, body, attempts, answer, error, cause, seq, at FROM karwan.effect
+                   WHERE kind = $1 AND state = 'dead' AND seq > $2 ORDER BY seq LIMIT $3";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = client.query(sql, &[&kind, &after, &limit]).await.map_err(|cause| self.error(cause))?;
+        let dead = |row: &tokio_postgres::Row| {
+            Ok(DeadEffect { number: row.get(9), effect: self.effect(row)?, at: millis(row.get(10)) })
         };
-        rows.map_err(|cause| self.error(cause))?.iter().map(effect).collect()
+        rows.iter().map(dead).collect()
     }
 
     fn cause(&self, row: &tokio_postgres::Row, column: usize) -> Result<Cause, Error> {
@@ -74,9 +101,12 @@ impl Postgres {
     pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
         let (state, answer, due, why): (Option<&str>, Option<&str>, Option<SystemTime>, Option<&str>) = match outcome {
             Outcome::Answered(answer) => (Some("answered"), Some(answer), Some(SystemTime::UNIX_EPOCH), None),
-            Outcome::Later { due, error } => (None, None, Some(instant(*due)), Some(error)),
+            Outcome::Held { due, error } | Outcome::Later { due, error } => {
+                (None, None, Some(instant(*due)), Some(error))
+            }
             Outcome::Dead { error } => (Some("dead"), None, None, Some(error)),
         };
+        let counted = i32::from(!matches!(outcome, Outcome::Held { .. }));
         let mut client = self.relay().await?;
         let bad = |cause| error::lane_error(&self.shown, cause);
         let lane = i32::from(hold.lane);
@@ -84,10 +114,24 @@ impl Postgres {
         let tx = client.transaction().await.map_err(bad)?;
         tx.execute("SELECT karwan.check_lane($1, $2, $3)", &[&hold.consumer, &lane, &hold.epoch]).await.map_err(bad)?;
         let sql = include_str!("schema/record_effect.sql");
-        let recorded = tx.execute(sql, &[&tenant, &id, &state, &answer, &due, &why]).await.map_err(bad)?;
+        let recorded = tx.execute(sql, &[&tenant, &id, &state, &answer, &due, &why, &counted]).await.map_err(bad)?;
         if recorded == 0 {
             return Err(Error::Gone { what: format!("the effect {id}") });
         }
+        tx.commit().await.map_err(bad)
+    }
+
+    pub async fn hold_back(&self, hold: &LaneHold, effects: &[EffectRef], due: i64) -> Result<(), Error> {
+        let mut client = self.relay().await?;
+        let bad = |cause| error::lane_error(&self.shown, cause);
+        let lane = i32::from(hold.lane);
+        let tenants: Vec<Uuid> = effects.iter().map(|effect| Uuid::from_u128(effect.tenant)).collect();
+        let ids: Vec<Uuid> = effects.iter().map(|effect| Uuid::from_u128(effect.id)).collect();
+        let tx = client.transaction().await.map_err(bad)?;
+        tx.execute("SELECT karwan.check_lane($1, $2, $3)", &[&hold.consumer, &lane, &hold.epoch]).await.map_err(bad)?;
+        let sql = "UPDATE karwan.effect e SET due = $3 FROM unnest($1::uuid[], $2::uuid[]) AS n(tenant, id)
+                   WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state = 'waiting'";
+        tx.execute(sql, &[&tenants, &ids, &instant(due)]).await.map_err(bad)?;
         tx.commit().await.map_err(bad)
     }
 

@@ -37,8 +37,12 @@ pub(super) fn restore(path: &Path, from: &Path, progress: Progress<'_>) -> Resul
         // Two restores of one copy must not be the same life, so lives are counted by the clock.
         let sql = "UPDATE meta SET incarnation = max(incarnation + 1, ?), suspended = true";
         connection.execute(sql, params![SystemClock.now().unix_ms()])?;
-        // Whoever held a lane held it in the life before.
-        connection.execute_batch("UPDATE lane SET holder = NULL; DELETE FROM node;")
+        let sql = "INSERT INTO life SELECT incarnation, (SELECT coalesce(max(seq), 0) FROM log) FROM meta";
+        connection.execute(sql, [])?;
+        // Whoever held a lane held it in the life before, and no epoch of that life comes again.
+        connection.execute_batch(
+            "UPDATE lane SET holder = NULL, epoch = max(epoch + 1, (SELECT incarnation FROM meta)); DELETE FROM node;",
+        )
     })?;
     let done = vec![
         format!("{} copied to {}, {pages} pages", from.display(), name(&path)),

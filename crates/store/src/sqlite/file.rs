@@ -21,6 +21,9 @@ const CHECKPOINT_PAGES: i64 = 8_000;
 /// What the writer keeps of the file in memory.
 const CACHE_KIB: i64 = 64 * 1024;
 const BUSY_MS: u64 = 5_000;
+/// How often, and how long in between, a lock is tried that somebody else has.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Prepared statements that a connection keeps.
 const STATEMENTS_MAX: usize = 256;
 /// What marks a file as a store: `KARW`.
@@ -64,6 +67,28 @@ pub(super) fn lock(path: &Path) -> Result<FileLock, Error> {
         Err(TryLockError::WouldBlock) => Err(Error::InUse { store: name(path) }),
         Err(TryLockError::Error(error)) => Err(file_said(path, error)),
     }
+}
+
+/// Takes the right to write, or waits a moment for it: a program that somebody is just starting holds, until it runs, every lock
+/// that its parent held when it was born.
+#[expect(clippy::disallowed_methods, reason = "a lock of another process gives no signal that could be waited for")]
+pub(super) async fn lock_soon(path: &Path) -> Result<FileLock, Error> {
+    let (first, again) = (lock(path), path.to_owned());
+    if !matches!(first, Err(Error::InUse { .. })) {
+        return first;
+    }
+    // In a thread of its own, which needs no timer of the caller's.
+    let waited = tokio::task::spawn_blocking(move || {
+        for _ in 0..LOCK_TRIES {
+            std::thread::sleep(LOCK_PAUSE);
+            match lock(&again) {
+                Err(Error::InUse { .. }) => {}
+                other => return other,
+            }
+        }
+        lock(&again)
+    });
+    waited.await.unwrap_or(first)
 }
 
 /// A connection that reads.

@@ -3,11 +3,10 @@
 //! There is one writer, so numbers become visible in their order: every visible row is decided.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use karwan_envelope::ids::EventId;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use crate::log::{Filter, LogRow, Seq};
 use crate::sqlite::error::Fault;
@@ -27,7 +26,13 @@ pub(super) fn floor(connection: &Connection) -> Result<Seq, Fault> {
     Ok(connection.prepare_cached("SELECT floor FROM meta")?.query_row([], |row| row.get(0))?)
 }
 
-/// Rows in order, filtered by tenant and key.
+/// The schema with this content hash.
+pub(super) fn schema(connection: &Connection, hash: &str) -> Result<Option<String>, Fault> {
+    let mut statement = connection.prepare_cached("SELECT document FROM schema WHERE hash = ?")?;
+    Ok(statement.query_row([hash], |row| row.get(0)).optional()?)
+}
+
+/// Rows in order, filtered.
 pub(super) fn rows(
     connection: &Connection,
     after: Seq,
@@ -35,10 +40,17 @@ pub(super) fn rows(
     filter: &Filter,
     limit: usize,
 ) -> Result<Vec<LogRow>, Fault> {
-    let mut sql = "SELECT seq, tenant, name, key, slot, event, at, envelope
-                   FROM log JOIN subject ON subject.id = log.subject WHERE seq > ? AND seq <= ?"
-        .to_owned();
-    let mut values = vec![Value::Integer(after), Value::Integer(until)];
+    let wanted = filter.envelopes_of.as_deref().unwrap_or_default();
+    let envelope = match wanted.len() {
+        0 => "envelope".to_owned(),
+        count => format!("CASE WHEN name IN ({}) THEN envelope ELSE '' END", vec!["?"; count].join(", ")),
+    };
+    let mut sql = format!(
+        "SELECT seq, tenant, name, key, slot, event, at, {envelope}
+         FROM log JOIN subject ON subject.id = log.subject WHERE seq > ? AND seq <= ?"
+    );
+    let mut values: Vec<Value> = wanted.iter().map(|name| Value::Text(name.to_string())).collect();
+    values.extend([Value::Integer(after), Value::Integer(until)]);
     if let Some(tenant) = filter.tenant {
         sql.push_str(" AND tenant = ?");
         values.push(Value::Blob(tenant.to_be_bytes().to_vec()));
@@ -47,27 +59,20 @@ pub(super) fn rows(
         sql.push_str(" AND key = ?");
         values.push(Value::Text(key.clone()));
     }
-    write!(sql, " ORDER BY seq LIMIT {limit}").expect("a text takes all of it");
+    sql.push_str(" ORDER BY seq");
+    let except: HashSet<TenantBits> = filter.except.iter().copied().collect();
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params_from_iter(values), row)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Rows in order, of all tenants but these.
-pub(super) fn rows_of_others(
-    connection: &Connection,
-    after: Seq,
-    until: Seq,
-    except: &[TenantBits],
-    limit: usize,
-) -> Result<Vec<LogRow>, Fault> {
-    let except: HashSet<TenantBits> = except.iter().copied().collect();
-    let sql = "SELECT seq, tenant, name, key, slot, event, at, envelope
-               FROM log JOIN subject ON subject.id = log.subject WHERE seq > ? AND seq <= ? ORDER BY seq";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([after, until], row)?;
-    let wanted = rows.filter(|row| row.as_ref().map_or(true, |row| !except.contains(&row.tenant)));
-    Ok(wanted.take(limit).collect::<rusqlite::Result<_>>()?)
+    let mut found = statement.query(params_from_iter(values))?;
+    let mut rows = Vec::new();
+    while rows.len() < limit
+        && let Some(next) = found.next()?
+    {
+        // Before anything of it is copied: tenants are left out because they have many rows.
+        if except.is_empty() || !except.contains(&u128::from_be_bytes(next.get(1)?)) {
+            rows.push(row(next)?);
+        }
+    }
+    Ok(rows)
 }
 
 /// Who has rows between two numbers: from one tenant to the next along the index, and a look at each.
@@ -99,13 +104,19 @@ fn row(row: &Row<'_>) -> rusqlite::Result<LogRow> {
     })
 }
 
+/// The lowest saved position of those who read the log.
+pub(super) fn lowest_position(connection: &Connection) -> Result<Option<Seq>, Fault> {
+    // Those of effects read no log, and those that a stream feeds have its numbers.
+    let sql = "SELECT min(position) FROM lane WHERE consumer NOT LIKE 'effect.%'
+               AND consumer NOT IN (SELECT consumer FROM declared WHERE stream IS NOT NULL)";
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
+}
+
 /// Drops one chunk of the log's beginning, never past a saved position; answers the new floor, and whether it is as far
 /// as it can go.
 pub(super) fn drop_chunk(connection: &Connection, up_to: Seq) -> Result<(Seq, bool), Fault> {
     let floor = floor(connection)?;
-    let saved: Option<Seq> =
-        connection
-            .query_row("SELECT min(position) FROM lane WHERE consumer NOT LIKE 'effect.%'", [], |row| row.get(0))?;
+    let saved = lowest_position(connection)?;
     let bound = up_to.min(highest(connection)?).min(saved.unwrap_or(Seq::MAX));
     if bound <= floor {
         return Ok((floor, true));

@@ -1,49 +1,62 @@
 //! SQLite: one file, one process that writes it, readers beside it.
 //!
-//! Writes pass through one thread ([`writer`]), in groups; the rules of a unit are in [`flush`]. Tenancy is by type
+//! Writes pass through one thread ([`writer`]), in groups (in a simulation: on the task that asks, one by one); the rules of a unit are in [`flush`]. Tenancy is by type
 //! alone: whoever can open the file can read all of it.
 
 mod backfill;
 mod backup;
 mod consumer;
+mod desk;
 mod doctor;
 mod documents;
 mod error;
 mod file;
 mod flush;
+mod lanes;
 mod log;
+mod outbox;
 mod readers;
+mod relay_state;
 mod report;
+mod retention;
 mod schema;
 mod tasks;
 mod writer;
 
+pub(crate) use desk::Desk;
+pub(crate) use lanes::Lanes;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use karwan_envelope::ids::EventId;
 use karwan_envelope::time::{Clock, SystemClock};
 use karwan_registry::Catalogue;
 use rusqlite::Connection;
 
 use crate::backend::{Refusal, Void};
 use crate::backup::Copied;
-use crate::consumer::{Dead, Lane, LaneTaken, Parked, Share};
+use crate::bell::Bell;
+use crate::consumer::{Beat, Dead, Lane, LaneTaken, Node, Parked, Share, Suspension};
 use crate::deadline::Deadline;
 use crate::doctor::Check;
-use crate::effect::{Effect, EffectRef, Outcome};
+use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
 use crate::error::{DatabaseError, Error};
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
+use crate::lanes::Declared;
 use crate::log::{Filter, Holder, LogRow, Seq};
 use crate::migrate::{Migrated, Progress};
+use crate::outbox::{Topic, TopicReport};
 use crate::query::Parts;
-use crate::report::{ConsumerReport, Stats, TableSize};
+use crate::report::{ConsumerReport, EffectReport, Stats, TableSize};
+use crate::simulation::Calls;
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
 use crate::sqlite::readers::Readers;
 use crate::sqlite::writer::Writer;
 use crate::store::Options;
-use crate::write_set::{Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
+use crate::write_set::{Claim, Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
 
 /// Connections of somebody who only looks.
 const LOOKERS: usize = 2;
@@ -54,6 +67,8 @@ pub(crate) struct Sqlite {
     incarnation: i64,
     tables: Arc<Tables>,
     clock: Arc<dyn Clock>,
+    bell: Bell,
+    calls: Calls,
     /// Closed before the writer: the last connection to close tidies up, and a reader could not.
     readers: Arc<Readers>,
     /// None where the file was opened for reading only.
@@ -64,27 +79,34 @@ impl Sqlite {
     pub async fn open(path: &Path, options: &Options, kinds: &Kinds) -> Result<Self, Error> {
         let path = file::absolute(path)?;
         file::must_exist(&path)?;
+        let calls = Calls::of(options);
         let (meta, writer) = if options.read_only {
             let connection = file::reader(&path)?;
             let meta = file::admitted(&path, &connection)?;
             schema::admit_kinds(&path, &connection, kinds).map_err(|fault| fault.error(&path))?;
             (meta, None)
         } else {
-            let lock = file::lock(&path)?;
+            // The nodes of a simulation are several stores of one process over one file.
+            let lock = if calls.are_simulated() { None } else { Some(file::lock_soon(&path).await?) };
             let connection = file::writer(&path)?;
             let meta = file::admitted(&path, &connection)?;
             let ready = schema::admit_kinds(&path, &connection, kinds)
                 .and_then(|()| schema::leave_behind(&connection, kinds))
                 .and_then(|()| bound(&connection, options.file_bytes_max));
             ready.map_err(|fault| fault.error(&path))?;
-            let writer = Writer::start(connection, lock).map_err(|error| error::file_said(&path, error))?;
+            let writer = match lock {
+                Some(lock) => Writer::start(connection, lock).map_err(|error| error::file_said(&path, error))?,
+                None => Writer::inline(connection).map_err(|fault| fault.error(&path))?,
+            };
             (meta, Some(writer))
         };
         Ok(Self {
             incarnation: meta.incarnation,
             tables: Arc::new(Tables::of(kinds)),
             clock: options.clock.clone(),
-            readers: Arc::new(Readers::new(path.clone(), options.connections_max)),
+            bell: Bell::default(),
+            readers: Arc::new(Readers::new(path.clone(), options.connections_max, calls.are_simulated())),
+            calls,
             writer,
             path,
         })
@@ -99,10 +121,16 @@ impl Sqlite {
             incarnation: meta.incarnation,
             tables: Arc::new(Tables::of(&Kinds::new(&[])?)),
             clock: Arc::new(SystemClock),
-            readers: Arc::new(Readers::new(path.clone(), LOOKERS)),
+            bell: Bell::default(),
+            readers: Arc::new(Readers::new(path.clone(), LOOKERS, false)),
+            calls: Calls::real(),
             writer: None,
             path,
         })
+    }
+
+    pub async fn heard(&self, what: &'static str) {
+        self.calls.heard(what).await;
     }
 
     async fn read<T, W>(&self, work: W) -> Result<T, Error>
@@ -110,7 +138,8 @@ impl Sqlite {
         T: Send + 'static,
         W: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
-        self.readers.run(work).await.map_err(|fault| fault.error(&self.path))
+        let read = self.calls.around(std::any::type_name::<W>(), self.readers.run(work));
+        read.await.map_err(|fault| fault.error(&self.path))
     }
 
     async fn write<T, W>(&self, work: W) -> Result<T, Error>
@@ -132,7 +161,17 @@ impl Sqlite {
             return Err(Error::ReadOnly { store: error::name(&self.path), cause }.into());
         };
         let clock = self.clock.clone();
-        writer.run(move |connection| work(connection, clock.now().unix_ms())).await
+        let written = writer.run(move |connection| work(connection, clock.now().unix_ms()));
+        self.calls.around(std::any::type_name::<W>(), written).await
+    }
+
+    /// For messages.
+    pub fn name(&self) -> String {
+        error::name(&self.path)
+    }
+
+    pub fn bell(&self) -> &Bell {
+        &self.bell
     }
 
     pub fn incarnation(&self) -> i64 {
@@ -172,6 +211,11 @@ impl Sqlite {
         self.read(move |connection| tasks::due_deadlines(connection, &kind, share, now_ms, limit)).await
     }
 
+    pub async fn postpone_deadline(&self, deadline: &Deadline, try_at: i64, why: &str) -> Result<(), Error> {
+        let (deadline, why) = (deadline.clone(), why.to_owned());
+        self.write(move |connection, _| tasks::postpone_deadline(connection, &deadline, try_at, &why)).await
+    }
+
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
         let kind = kind.to_owned();
         self.read(move |connection| tasks::due_effects(connection, &kind, share, now_ms, limit)).await
@@ -180,6 +224,16 @@ impl Sqlite {
     pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
         let (hold, outcome) = (hold.clone(), outcome.clone());
         self.write(move |connection, _| tasks::record_effect(connection, &hold, effect, &outcome)).await
+    }
+
+    pub async fn hold_back(&self, hold: &LaneHold, effects: &[EffectRef], due: i64) -> Result<(), Error> {
+        let (hold, effects) = (hold.clone(), effects.to_vec());
+        self.write(move |connection, _| tasks::hold_back(connection, &hold, &effects, due)).await
+    }
+
+    pub async fn dead_effects(&self, kind: &str, after: i64, limit: usize) -> Result<Vec<DeadEffect>, Error> {
+        let kind = kind.to_owned();
+        self.read(move |connection| tasks::dead_effects(connection, &kind, after, limit)).await
     }
 
     pub async fn suspended(&self) -> Result<bool, Error> {
@@ -200,15 +254,9 @@ impl Sqlite {
         self.read(move |connection| log::rows(connection, after, until, &filter, limit)).await
     }
 
-    pub async fn rows_of_others(
-        &self,
-        after: Seq,
-        until: Seq,
-        except: &[TenantBits],
-        limit: usize,
-    ) -> Result<Vec<LogRow>, Error> {
-        let except = except.to_vec();
-        self.read(move |connection| log::rows_of_others(connection, after, until, &except, limit)).await
+    pub async fn schema(&self, hash: &str) -> Result<Option<String>, Error> {
+        let hash = hash.to_owned();
+        self.read(move |connection| log::schema(connection, &hash)).await
     }
 
     pub async fn tenants(&self, after: Seq, until: Seq) -> Result<Vec<TenantBits>, Error> {
@@ -243,6 +291,25 @@ impl Sqlite {
         self.read(move |connection| report::consumers(connection, now)).await
     }
 
+    pub async fn waiting_for(&self, consumer: &str, after: Seq, rows_max: usize) -> Result<(i64, usize), Error> {
+        let consumer = consumer.to_owned();
+        self.read(move |connection| report::waiting_for(connection, &consumer, after, rows_max)).await
+    }
+
+    pub async fn effects(&self) -> Result<Vec<EffectReport>, Error> {
+        let now = self.clock.now().unix_ms();
+        self.read(move |connection| report::effects(connection, now)).await
+    }
+
+    pub async fn topics(&self) -> Result<Vec<Topic>, Error> {
+        self.read(outbox::topics).await
+    }
+
+    pub async fn unpublished(&self, relay: &str, position: Seq, topics: &[i64]) -> Result<Vec<TopicReport>, Error> {
+        let (relay, topics, now) = (relay.to_owned(), topics.to_vec(), self.clock.now().unix_ms());
+        self.read(move |connection| outbox::unpublished(connection, &relay, position, &topics, now)).await
+    }
+
     pub async fn sizes(&self) -> Result<Vec<TableSize>, Error> {
         self.read(report::sizes).await
     }
@@ -270,14 +337,47 @@ impl Sqlite {
         }
     }
 
+    pub async fn declared(&self) -> Result<Vec<Declared>, Error> {
+        self.read(lanes::declared).await
+    }
+
+    pub async fn all_positions(&self) -> Result<Vec<Seq>, Error> {
+        self.read(|connection| Ok(log::lowest_position(connection)?.into_iter().collect())).await
+    }
+
+    pub async fn declare(&self, consumers: &[Declared]) -> Result<(), Error> {
+        let consumers = consumers.to_vec();
+        self.write(move |connection, now| consumers.iter().try_for_each(|it| lanes::declare(connection, it, now))).await
+    }
+
+    pub async fn subjects(&self, consumer: &str) -> Result<Vec<String>, Error> {
+        let consumer = consumer.to_owned();
+        self.read(move |connection| lanes::subjects_of(connection, &consumer)).await
+    }
+
+    pub async fn living(&self) -> Result<Vec<Node>, Error> {
+        let now = self.clock.now().unix_ms();
+        self.read(move |connection| consumer::living(connection, now)).await
+    }
+
+    pub async fn free_lanes(&self, consumer: &str, lanes: u16, _: i64) -> Result<Vec<u16>, Error> {
+        let (consumer, now) = (consumer.to_owned(), self.clock.now().unix_ms());
+        self.read(move |connection| consumer::free_lanes(connection, &consumer, lanes, now)).await
+    }
+
     pub async fn take_lane(&self, lane: &Lane, node: &str, lease_ms: i64) -> Result<Option<LaneTaken>, Error> {
         let (lane, node) = (lane.clone(), node.to_owned());
         self.write(move |connection, now| consumer::take_lane(connection, &lane, &node, lease_ms, now)).await
     }
 
-    pub async fn beat(&self, node: &str, lease_ms: i64) -> Result<Vec<String>, Error> {
+    pub async fn beat(&self, node: &Node, holds: &[LaneHold], lease_ms: i64) -> Result<Beat, Error> {
+        let (node, holds) = (node.clone(), holds.to_vec());
+        self.write(move |connection, now| consumer::beat(connection, &node, &holds, lease_ms, now)).await
+    }
+
+    pub async fn leave(&self, node: &str) -> Result<(), Error> {
         let node = node.to_owned();
-        self.write(move |connection, now| consumer::beat(connection, &node, lease_ms, now)).await
+        self.write(move |connection, _| consumer::leave(connection, &node)).await
     }
 
     pub async fn save_position(&self, hold: &LaneHold, seq: Seq, release: bool) -> Result<(), Error> {
@@ -285,19 +385,43 @@ impl Sqlite {
         self.write(move |connection, _| consumer::save_position(connection, &hold, seq, release)).await
     }
 
-    pub async fn handled(&self, consumer: &str, events: &[u128]) -> Result<Vec<u128>, Error> {
-        let (consumer, events) = (consumer.to_owned(), events.to_vec());
+    pub async fn seek(&self, consumer: &str, seq: Seq) -> Result<bool, Error> {
+        let consumer = consumer.to_owned();
+        self.write(move |connection, _| consumer::seek(connection, &consumer, seq)).await
+    }
+
+    pub async fn handled(&self, consumer: &str, claims: &[Claim]) -> Result<Vec<EventId>, Error> {
+        let (consumer, events): (_, Vec<_>) = (consumer.to_owned(), claims.iter().map(|claim| claim.event).collect());
         self.read(move |connection| consumer::handled(connection, &consumer, &events)).await
     }
 
     pub async fn park(&self, hold: &LaneHold, events: &[Parked]) -> Result<(), Error> {
         let (hold, events) = (hold.clone(), events.to_vec());
-        self.write(move |connection, _| consumer::park(connection, &hold, &events)).await
+        self.write(move |connection, now| consumer::park(connection, &hold, &events, now)).await
     }
 
     pub async fn parked(&self, lane: &Lane, limit: usize) -> Result<Vec<Parked>, Error> {
         let lane = lane.clone();
         self.read(move |connection| consumer::parked(connection, &lane, limit)).await
+    }
+
+    pub async fn parked_heads(&self, lane: &Lane, limit: usize) -> Result<Vec<Parked>, Error> {
+        let lane = lane.clone();
+        self.read(move |connection| consumer::parked_heads(connection, &lane, limit)).await
+    }
+
+    pub async fn parked_head(&self, lane: &Lane, tenant: TenantBits, key: &str) -> Result<Option<Parked>, Error> {
+        let (lane, key) = (lane.clone(), key.to_owned());
+        self.read(move |connection| consumer::parked_head(connection, &lane, tenant, &key)).await
+    }
+
+    pub async fn suspend(&self, hold: &LaneHold, reason: &str) -> Result<(), Error> {
+        let (hold, reason) = (hold.clone(), reason.to_owned());
+        self.write(move |connection, now| consumer::suspend(connection, &hold, &reason, now)).await
+    }
+
+    pub async fn suspensions(&self) -> Result<Vec<Suspension>, Error> {
+        self.read(consumer::suspensions).await
     }
 
     pub async fn bury(&self, hold: &LaneHold, dead: &Dead) -> Result<(), Error> {
@@ -338,6 +462,14 @@ pub(crate) async fn backup(path: &Path, out: &Path, progress: Progress<'_>) -> R
 
 pub(crate) async fn restore(path: &Path, from: &Path, progress: Progress<'_>) -> Result<Copied, Error> {
     backup::restore(path, from, progress)
+}
+
+pub(crate) async fn resume_consumer(path: &Path, consumer: &str) -> Result<bool, Error> {
+    let path = file::absolute(path)?;
+    file::must_exist(&path)?;
+    let connection = file::writer(&path)?;
+    file::admitted(&path, &connection)?;
+    consumer::resume(&connection, consumer).map_err(|fault| fault.error(&path))
 }
 
 pub(crate) async fn resume(path: &Path) -> Result<(), Error> {

@@ -15,20 +15,25 @@ pub(super) struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     turns: Arc<Semaphore>,
+    /// Reads on the task that asks.
+    inline: bool,
 }
 
 impl Readers {
-    pub fn new(path: PathBuf, connections_max: usize) -> Self {
+    pub fn new(path: PathBuf, connections_max: usize, inline: bool) -> Self {
         let turns = Arc::new(Semaphore::new(connections_max.max(1)));
-        Self { path, idle: Mutex::default(), turns }
+        Self { path, idle: Mutex::default(), turns, inline }
     }
 
-    /// Reads on a thread that may block. Each call sees everything that was committed before it.
+    /// Reads on a thread that may block, or at once in a simulation. Each call sees everything that was committed before it.
     pub async fn run<T, W>(self: &Arc<Self>, work: W) -> Result<T, Fault>
     where
         T: Send + 'static,
         W: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
+        if self.inline {
+            return self.read(work);
+        }
         let turn = self.turns.clone().acquire_owned().await.map_err(|_| Error::Closed)?;
         let readers = self.clone();
         let read = tokio::task::spawn_blocking(move || {

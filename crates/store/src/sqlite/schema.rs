@@ -15,6 +15,10 @@ use crate::kind::{BadKind, Field, FieldType, KindType, Kinds};
 use crate::migrate::{ADMITS_FROM, Migrated, Progress, SCHEMA, admit};
 use crate::sqlite::error::{Fault, name, said};
 use crate::sqlite::{backfill, documents, file, flush};
+use crate::stored;
+
+/// Every schema's addition to the one before it.
+const STEPS: [(i64, &str); 2] = [(1, include_str!("schema.sql")), (2, include_str!("schema_2.sql"))];
 
 /// Brings a store to this program's schema. Blocks its thread: nothing else runs while a store is migrated.
 pub(super) fn migrate(
@@ -33,7 +37,7 @@ pub(super) fn migrate(
         None => must_be_empty(path, &connection)?,
     }
     let mut steps = Vec::new();
-    let expanded = expand(&connection, meta.is_none(), catalogues, kinds, &mut steps);
+    let expanded = expand(&connection, meta.map(|meta| meta.schema), catalogues, kinds, &mut steps);
     expanded.map_err(|fault| fault.error(path))?;
     let mut backfilled = 0;
     for kind in kinds.all() {
@@ -56,24 +60,33 @@ fn must_be_empty(path: &Path, connection: &Connection) -> Result<(), Error> {
 /// Everything that is missing, in one transaction.
 fn expand(
     connection: &Connection,
-    fresh: bool,
+    found: Option<i64>,
     catalogues: &[&Catalogue],
     kinds: &Kinds,
     steps: &mut Vec<String>,
 ) -> Result<(), Fault> {
     let transaction = connection.unchecked_transaction()?;
-    if fresh {
-        connection.execute_batch(include_str!("schema.sql"))?;
+    for (_, sql) in STEPS.iter().filter(|(schema, _)| *schema > found.unwrap_or_default()) {
+        connection.execute_batch(sql)?;
+    }
+    if found.is_none() {
         connection.pragma_update(None, "application_id", file::APPLICATION)?;
         // A store that is made again at the same path is another life, so lives are counted by the clock.
         let sql = "INSERT INTO meta VALUES (1, ?, ?, ?, false, 0)";
         connection.execute(sql, params![SCHEMA, ADMITS_FROM, SystemClock.now().unix_ms()])?;
+        connection.execute("INSERT INTO life SELECT incarnation, 0 FROM meta", [])?;
+    }
+    if found.is_none_or(|found| found < SCHEMA) {
+        connection.execute("UPDATE meta SET schema = ?, admits_from = ?", [SCHEMA, ADMITS_FROM])?;
         steps.push(format!("schema {SCHEMA}"));
     }
     let known = "SELECT count(*) FROM subject";
     let before: i64 = connection.query_row(known, [], |row| row.get(0))?;
     for entry in catalogues.iter().flat_map(|catalogue| catalogue.directory().entries()) {
         flush::subject(connection, &entry.row.subject)?;
+    }
+    for schema in catalogues.iter().flat_map(|catalogue| stored::schemas(catalogue)) {
+        connection.prepare_cached("INSERT INTO schema VALUES (?, ?, ?) ON CONFLICT DO NOTHING")?.execute(schema)?;
     }
     let after: i64 = connection.query_row(known, [], |row| row.get(0))?;
     if after > before {

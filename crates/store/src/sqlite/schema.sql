@@ -18,6 +18,13 @@ CREATE TABLE subject (
     name TEXT NOT NULL UNIQUE
 ) STRICT;
 
+-- Every schema that a program has brought, by its content hash: a program reads what another release wrote.
+CREATE TABLE schema (
+    hash     TEXT PRIMARY KEY,
+    path     TEXT NOT NULL,
+    document TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Document kinds, and how far the filling of their columns has come.
 CREATE TABLE kind (
     name        TEXT PRIMARY KEY,
@@ -85,6 +92,10 @@ CREATE TABLE deadline (
     id     TEXT NOT NULL,
     slot   INTEGER NOT NULL,
     due    INTEGER NOT NULL,
+    -- Not before: when it is due, or later where it has failed.
+    try_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    error  TEXT,
     body   TEXT NOT NULL,
     -- Which setting of it this is.
     token  BLOB NOT NULL,
@@ -92,8 +103,8 @@ CREATE TABLE deadline (
     cause  TEXT NOT NULL,
     PRIMARY KEY (tenant, kind, id)
 ) STRICT;
--- For what has become due.
-CREATE INDEX deadline_due ON deadline (kind, due);
+-- For what may be tried.
+CREATE INDEX deadline_try ON deadline (kind, try_at);
 
 CREATE TABLE effect (
     -- The order of recording, which is the order of calling within a kind and key.
@@ -118,11 +129,21 @@ CREATE TABLE effect (
 ) STRICT;
 -- For the calls that are to be made, and the order within a key.
 CREATE INDEX effect_open ON effect (kind, tenant, key, seq) WHERE state IN ('waiting', 'answered');
+-- For listing.
+CREATE INDEX effect_dead ON effect (kind, seq) WHERE state = 'dead';
 
 CREATE TABLE node (
     name        TEXT PRIMARY KEY,
     lease_from  INTEGER NOT NULL,
-    lease_until INTEGER NOT NULL
+    lease_until INTEGER NOT NULL,
+    -- What it works on: consumers and their numbers of lanes, as JSON.
+    runs        TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Into how many lanes a consumer is parted.
+CREATE TABLE lane_count (
+    consumer TEXT PRIMARY KEY,
+    lanes    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE lane (
@@ -152,8 +173,15 @@ CREATE TABLE parked (
     envelope TEXT NOT NULL,
     PRIMARY KEY (consumer, event)
 ) STRICT;
--- For a lane that is taken over, in order.
-CREATE INDEX parked_lane ON parked (consumer, lane, seq);
+-- For a lane that is taken over: the first of every key.
+CREATE INDEX parked_key ON parked (consumer, lane, tenant, key, seq);
+
+-- Consumers that gave up on themselves; gone when somebody resumes them.
+CREATE TABLE suspension (
+    consumer TEXT    PRIMARY KEY,
+    reason   TEXT    NOT NULL,
+    at       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE dead (
     consumer TEXT NOT NULL,

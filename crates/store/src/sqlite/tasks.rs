@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::consumer::Share;
 use crate::deadline::Deadline;
-use crate::effect::{Effect, EffectRef, Outcome};
+use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
 use crate::error::Error;
 use crate::sqlite::consumer::check_lane;
 use crate::sqlite::error::Fault;
@@ -18,11 +18,12 @@ pub(super) fn write_deadline(connection: &Connection, deadline: &DeadlineWrite) 
     let tenant = deadline.tenant.to_be_bytes();
     match due {
         Some(due) => {
-            let sql =
-                "INSERT INTO deadline (tenant, kind, id, slot, due, body, token, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            let sql = "INSERT INTO deadline (tenant, kind, id, slot, due, try_at, body, token, cause)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8)
                        ON CONFLICT (tenant, kind, id)
                        DO UPDATE
-                       SET due = excluded.due, body = excluded.body, token = excluded.token, cause = excluded.cause";
+                       SET due = excluded.due, try_at = excluded.try_at, attempts = 0, error = NULL,
+                           body = excluded.body, token = excluded.token, cause = excluded.cause";
             let (slot, token) = (slot(deadline.tenant, id), deadline.token.to_be_bytes());
             connection.prepare_cached(sql)?.execute(params![
                 tenant,
@@ -71,11 +72,26 @@ pub(super) fn settle(connection: &Connection, effect: EffectRef) -> Result<(), F
     if done == 1 { Ok(()) } else { Err(gone(effect)) }
 }
 
+/// A deadline that failed is tried again at an instant, where nobody has moved, fired or postponed it meanwhile.
+pub(super) fn postpone_deadline(
+    connection: &Connection,
+    deadline: &Deadline,
+    try_at: i64,
+    why: &str,
+) -> Result<(), Fault> {
+    let sql = "UPDATE deadline SET try_at = ?, error = ?, attempts = attempts + 1
+               WHERE tenant = ? AND kind = ? AND id = ? AND token = ? AND attempts = ?";
+    let Deadline { kind, id, attempts, .. } = deadline;
+    let (tenant, token) = (deadline.tenant.to_be_bytes(), deadline.token.to_be_bytes());
+    connection.prepare_cached(sql)?.execute(params![try_at, why, tenant, kind, id, token, attempts])?;
+    Ok(())
+}
+
 fn gone(effect: EffectRef) -> Fault {
     Error::Gone { what: format!("the effect {}", uuid::Uuid::from_u128(effect.id)) }.into()
 }
 
-/// Deadlines of a kind, in a share, that are due, earliest first.
+/// Deadlines of a kind, in a share, that may be tried, earliest first.
 pub(super) fn due_deadlines(
     connection: &Connection,
     kind: &str,
@@ -83,9 +99,8 @@ pub(super) fn due_deadlines(
     now: i64,
     limit: usize,
 ) -> Result<Vec<Deadline>, Fault> {
-    let sql =
-        "SELECT tenant, kind, id, due, body, token, cause FROM deadline WHERE kind = ? AND due <= ? AND slot % ? = ?
-               ORDER BY due, tenant, id LIMIT ?";
+    let sql = "SELECT tenant, kind, id, due, body, token, cause, attempts FROM deadline
+               WHERE kind = ? AND try_at <= ? AND slot % ? = ? ORDER BY try_at, tenant, id LIMIT ?";
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_map(params![kind, now, share.lanes.max(1), share.lane, limit as i64], |row| {
         let (tenant, token): ([u8; 16], [u8; 16]) = (row.get(0)?, row.get(5)?);
@@ -97,12 +112,14 @@ pub(super) fn due_deadlines(
             body: row.get(4)?,
             token: u128::from_be_bytes(token),
             cause: cause(row, 6)?,
+            attempts: row.get(7)?,
         })
     })?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The first open effect of every key, where it may be tried.
+/// The first open effects of keys, where they may be tried: an equal part of each tenant, and the first of each before the
+/// second of any.
 pub(super) fn due_effects(
     connection: &Connection,
     kind: &str,
@@ -110,8 +127,37 @@ pub(super) fn due_effects(
     now: i64,
     limit: usize,
 ) -> Result<Vec<Effect>, Fault> {
+    let mut statement = connection.prepare_cached(include_str!("effect_owners.sql"))?;
+    let owners = statement.query_map([kind], |row| row.get::<_, [u8; 16]>(0))?;
+    let owners: Vec<[u8; 16]> = owners.collect::<rusqlite::Result<_>>()?;
+    let part = limit.div_ceil(owners.len().max(1)) as i64;
     let mut statement = connection.prepare_cached(include_str!("due_effects.sql"))?;
-    let found = statement.query_map(params![kind, share.lanes.max(1), share.lane, now, limit as i64], effect)?;
+    let mut due: Vec<(usize, i64, Effect)> = Vec::new();
+    for owner in owners {
+        let values = params![kind, share.lanes.max(1), share.lane, now, part, owner];
+        let found = statement.query_map(values, |row| Ok((row.get::<_, i64>(9)?, effect(row)?)))?;
+        for (place, found) in found.enumerate() {
+            let (seq, effect) = found?;
+            due.push((place, seq, effect));
+        }
+    }
+    due.sort_by_key(|(place, seq, _)| (*place, *seq));
+    Ok(due.into_iter().take(limit).map(|(_, _, effect)| effect).collect())
+}
+
+/// Dead effects of a kind, oldest first, after a number.
+pub(super) fn dead_effects(
+    connection: &Connection,
+    kind: &str,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<DeadEffect>, Fault> {
+    let sql = "SELECT tenant, id, kind, key, body, attempts, answer, error, cause, seq, at FROM effect
+               WHERE kind = ? AND state = 'dead' AND seq > ? ORDER BY seq LIMIT ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_map(params![kind, after, limit as i64], |row| {
+        Ok(DeadEffect { number: row.get(9)?, effect: effect(row)?, at: row.get(10)? })
+    })?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -147,9 +193,14 @@ pub(super) fn record_effect(
     let (tenant, id) = (effect.tenant.to_be_bytes(), effect.id.to_be_bytes());
     let recorded = match outcome {
         Outcome::Answered(answer) => {
-            let sql = "UPDATE effect SET state = 'answered', answer = ?3, attempts = attempts + 1, due = 0
+            let sql = "UPDATE effect SET state = 'answered', answer = ?3, attempts = 0, due = 0
                        WHERE tenant = ?1 AND id = ?2 AND state = 'waiting'";
             connection.prepare_cached(sql)?.execute(params![tenant, id, answer])?
+        }
+        Outcome::Held { due, error } => {
+            let sql = "UPDATE effect SET due = ?3, error = ?4
+                       WHERE tenant = ?1 AND id = ?2 AND state IN ('waiting', 'answered')";
+            connection.prepare_cached(sql)?.execute(params![tenant, id, due, error])?
         }
         Outcome::Later { due, error } => {
             let sql = "UPDATE effect SET due = ?3, error = ?4, attempts = attempts + 1
@@ -163,6 +214,22 @@ pub(super) fn record_effect(
         }
     };
     if recorded == 1 { Ok(()) } else { Err(gone(effect)) }
+}
+
+/// Effects that are not tried before an instant. What was done or given up meanwhile stays as it is.
+pub(super) fn hold_back(
+    connection: &Connection,
+    hold: &LaneHold,
+    effects: &[EffectRef],
+    due: i64,
+) -> Result<(), Fault> {
+    check_lane(connection, hold)?;
+    let sql = "UPDATE effect SET due = ?3 WHERE tenant = ?1 AND id = ?2 AND state = 'waiting'";
+    let mut statement = connection.prepare_cached(sql)?;
+    for effect in effects {
+        statement.execute(params![effect.tenant.to_be_bytes(), effect.id.to_be_bytes(), due])?;
+    }
+    Ok(())
 }
 
 /// Whether effects and relay wait for an operator.

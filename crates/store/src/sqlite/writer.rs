@@ -5,6 +5,7 @@
 //! where SQLite rolled it back by itself (a full disk), all of the group fails and nothing follows in it.
 //! Bounds: [`GROUP_MAX`] pieces of work a transaction, [`WAITING_MAX`] that wait. The writer never waits for company.
 
+use std::sync::Mutex;
 use std::thread::JoinHandle;
 
 use rusqlite::{Connection, ffi};
@@ -23,6 +24,8 @@ const WAITING_MAX: usize = 1024;
 pub(super) struct Writer {
     queue: Option<mpsc::Sender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
+    /// In a simulation there is no thread: whoever asks does the work, a group of one.
+    inline: Option<Box<Mutex<Connection>>>,
 }
 
 /// Why a whole group was not committed. SQLite's errors cannot be cloned; this can, for every caller of the group.
@@ -55,7 +58,13 @@ impl Writer {
             drop(connection);
             drop(lock);
         })?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        Ok(Self { queue: Some(queue), thread: Some(thread), inline: None })
+    }
+
+    /// A writer without a thread, over a file that no power cut threatens.
+    pub fn inline(connection: Connection) -> Result<Self, Fault> {
+        connection.pragma_update(None, "synchronous", "off")?;
+        Ok(Self { queue: None, thread: None, inline: Some(Box::new(Mutex::new(connection))) })
     }
 
     /// Has a piece of work done in a savepoint of its own; answers after the commit. What it wrote stands only if it
@@ -67,8 +76,12 @@ impl Writer {
     {
         let (caller, answer) = oneshot::channel();
         let job = Box::new(Work { work: Some(work), outcome: None, caller });
-        let queue = self.queue.as_ref().ok_or(Error::Closed)?;
-        queue.send(job).await.map_err(|_| Error::Closed)?;
+        if let Some(connection) = &self.inline {
+            write_group(&connection.lock().expect("nothing panics while holding it"), job, || None);
+        } else {
+            let queue = self.queue.as_ref().ok_or(Error::Closed)?;
+            queue.send(job).await.map_err(|_| Error::Closed)?;
+        }
         answer.await.unwrap_or_else(|_| Err(Error::Closed.into()))
     }
 }
@@ -113,15 +126,20 @@ where
 
 fn write(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     while let Some(first) = waiting.blocking_recv() {
-        let mut group = Vec::new();
-        let outcome = commit(connection, first, &mut waiting, &mut group);
-        if outcome.is_err() && !connection.is_autocommit() {
-            // Failing here, it fails again at the next BEGIN, and says so there.
-            drop(connection.execute_batch("ROLLBACK"));
-        }
-        for job in group {
-            job.answer(outcome.clone());
-        }
+        write_group(connection, first, || waiting.try_recv().ok());
+    }
+}
+
+/// Commits a piece of work with those that are waiting, and answers all of them.
+fn write_group(connection: &Connection, first: Box<dyn Job>, waiting: impl FnMut() -> Option<Box<dyn Job>>) {
+    let mut group = Vec::new();
+    let outcome = commit(connection, first, waiting, &mut group);
+    if outcome.is_err() && !connection.is_autocommit() {
+        // Failing here, it fails again at the next BEGIN, and says so there.
+        drop(connection.execute_batch("ROLLBACK"));
+    }
+    for job in group {
+        job.answer(outcome.clone());
     }
 }
 
@@ -129,7 +147,7 @@ fn write(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
 fn commit(
     connection: &Connection,
     first: Box<dyn Job>,
-    waiting: &mut mpsc::Receiver<Box<dyn Job>>,
+    mut waiting: impl FnMut() -> Option<Box<dyn Job>>,
     group: &mut Vec<Box<dyn Job>>,
 ) -> Result<(), Failure> {
     group.push(first);
@@ -140,7 +158,7 @@ fn commit(
         group.push(job);
         run?;
         if group.len() < GROUP_MAX {
-            next = waiting.try_recv().ok();
+            next = waiting();
         }
     }
     say(connection, "COMMIT")

@@ -10,7 +10,7 @@ use karwan_envelope::envelope::Context;
 use karwan_envelope::time::{ManualClock, Timestamp};
 use karwan_store::kind::KindType;
 use karwan_store::log::{Filter, LogRow, PAGE_MAX};
-use karwan_store::{Address, Done, Error, Options, Store, TenantTx, migrate};
+use karwan_store::{Address, Done, Error, Operator, Options, Store, TenantTx, migrate};
 use karwan_testkit::postgres::Database;
 
 use crate::shop;
@@ -106,6 +106,45 @@ impl Fixture {
         }
     }
 
+    /// The address of whoever may migrate and act.
+    pub fn owner(&self) -> Address {
+        match &self.home {
+            Home::Folder(_) => self.address.clone(),
+            Home::Database(database) => database.url().parse().expect("a URL is an address"),
+        }
+    }
+
+    /// An operator of this store.
+    pub fn operator(&self) -> Operator {
+        let operator = Operator::new(&self.owner(), vec![shop::catalogue()]);
+        match &self.clock {
+            Some(clock) => operator.with_clock(clock.clone()),
+            None => operator,
+        }
+    }
+
+    /// Runs a statement past the store: with Postgres' names, which a file spells shorter.
+    pub fn spoil(&self, sql: &str) {
+        match &self.home {
+            Home::Folder(_) => {
+                let sql = sql.replace("karwan.", "").replace("event_id", "event").replace("tenant_id", "tenant");
+                self.raw().execute_batch(&sql).expect("the statement is right");
+            }
+            Home::Database(database) => drop(database.psql(sql).expect("the statement is right")),
+        }
+    }
+
+    /// One number, asked for past the store in the same way.
+    pub fn count(&self, sql: &str) -> String {
+        match &self.home {
+            Home::Folder(_) => {
+                let sql = sql.replace("karwan.", "").replace("event_id", "event").replace("tenant_id", "tenant");
+                self.texts(&format!("SELECT CAST(({sql}) AS TEXT)")).remove(0)
+            }
+            Home::Database(database) => lines(database, sql).remove(0),
+        }
+    }
+
     /// One unit of the n-th tenant whose decision cannot fail but by the store.
     pub async fn unit<F>(&self, tenant: u64, decide: impl Fn(TenantTx) -> F) -> Result<Done<()>, Error>
     where
@@ -155,6 +194,19 @@ impl Fixture {
     pub async fn reopened(self) -> Self {
         let options = self.options();
         self.reopened_with(options).await
+    }
+
+    /// Closes the store, has it migrated so often, and opens it again.
+    pub async fn migrated(self, times: usize) -> (Self, Vec<migrate::Migrated>) {
+        let (options, owner) = (self.options(), self.owner());
+        let Self { store, address, clock, home } = self;
+        drop(store);
+        let mut migrated = Vec::new();
+        for _ in 0..times {
+            migrated.push(migrate_shop(&owner).await.expect("it can be migrated"));
+        }
+        let store = Store::open(&address, options).await.expect("a migrated store opens");
+        (Self { store, address, clock, home }, migrated)
     }
 
     /// Closes the store and opens it with something else.

@@ -8,7 +8,7 @@ use karwan_envelope::ids::{CorrelationId, Form, TenantId};
 use karwan_envelope::profile::{Profile, RetentionClass, Wire};
 use karwan_envelope::subject::{Grammar, Service};
 use karwan_envelope::time::Timestamp;
-use karwan_registry::platform::{EnvelopeSchema, Platform, Policy};
+use karwan_registry::platform::{EnvelopeSchema, Platform, Policy, Workers};
 use karwan_registry::{Catalogue, Event, EventType, events};
 use karwan_store::kind::{Document, Field, FieldType, FieldValue, Kind, KindType};
 use schemars::JsonSchema;
@@ -142,6 +142,7 @@ static SHOP: Platform = Platform {
         id: "schemas://shop/envelope/v1.json",
         redacted: &[],
     }],
+    workers: &[Workers { service: "delivery-service", instances: (1, 3), at_once: 2, messages: 8, guard: None }],
 };
 
 static CATALOGUE: LazyLock<Arc<Catalogue>> =

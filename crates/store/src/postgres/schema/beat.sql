@@ -1,15 +1,19 @@
--- A node lives, and so do its leases; answers the nodes that live. A lease that has run out is not revived: somebody may be
--- taking the lane at this moment.
+-- A node lives, and so do the leases that it knows of; answers the nodes that live, and the leases that go on. A lease that has
+-- run out is not revived: somebody may be taking the lane at this moment. One that the node does not know of, because the answer was lost, runs out.
 WITH alive AS (
-    INSERT INTO karwan.node (name, until) VALUES ($1, clock_timestamp() + $2::bigint * interval '1 millisecond')
-    ON CONFLICT (name) DO UPDATE SET until = excluded.until
-    RETURNING name
+    INSERT INTO karwan.node (name, until, runs) VALUES ($1, clock_timestamp() + $2::bigint * interval '1 millisecond', $3)
+    ON CONFLICT (name) DO UPDATE SET until = excluded.until, runs = excluded.runs
+    RETURNING name, runs
 ), prolonged AS (
-    UPDATE karwan.lane SET until = clock_timestamp() + $2::bigint * interval '1 millisecond'
-    WHERE holder = $1 AND until >= clock_timestamp()
+    UPDATE karwan.lane l SET until = clock_timestamp() + $2::bigint * interval '1 millisecond'
+    FROM unnest($4::text[], $5::int[], $6::bigint[]) AS known (consumer, lane, epoch)
+    WHERE l.consumer = known.consumer AND l.lane = known.lane AND l.epoch = known.epoch
+      AND l.holder = $1 AND l.until >= clock_timestamp()
+    RETURNING l.consumer, l.lane::int, l.epoch
 ), gone AS (
     DELETE FROM karwan.node WHERE until < clock_timestamp() - interval '1 day'
 )
-SELECT name FROM karwan.node WHERE until >= clock_timestamp() AND name <> $1
-UNION SELECT name FROM alive
-ORDER BY name
+SELECT name, runs, NULL::int AS lane, NULL::bigint AS epoch FROM karwan.node WHERE until >= clock_timestamp() AND name <> $1
+UNION ALL SELECT name, runs, NULL, NULL FROM alive
+UNION ALL SELECT consumer, '', lane, epoch FROM prolonged
+ORDER BY name, lane

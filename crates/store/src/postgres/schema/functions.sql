@@ -144,6 +144,18 @@ BEGIN
     END IF;
 END $$;
 
+-- Saves how far a lane is, and gives it up where that is wanted.
+CREATE OR REPLACE FUNCTION karwan.save_position(
+    p_consumer text, p_lane integer, p_epoch bigint, p_position bigint, p_release boolean
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM karwan.check_lane(p_consumer, p_lane, p_epoch);
+    UPDATE karwan.lane
+    SET position = greatest(position, p_position), holder = CASE WHEN p_release THEN NULL ELSE holder END,
+        until = CASE WHEN p_release THEN NULL ELSE until END
+    WHERE consumer = p_consumer AND lane = p_lane;
+END $$;
+
 -- Claims events for a consumer, by seq; raises if one was claimed before, or was said to be parked and is not.
 CREATE OR REPLACE FUNCTION karwan.claim(
     p_consumer text, p_tenant uuid[], p_event uuid[], p_seq bigint[], p_logged timestamptz[], p_parked boolean[]
@@ -170,20 +182,20 @@ BEGIN
             RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
         END IF;
     END IF;
-    INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
-    SELECT p_consumer, c.event, c.tenant, c.seq, c.logged
-    FROM unnest(p_tenant, p_event, p_seq, p_logged) AS c(tenant, event, seq, logged)
-    ORDER BY c.seq
-    ON CONFLICT DO NOTHING;
-    GET DIAGNOSTICS done = ROW_COUNT;
-    IF done < cardinality(p_event) THEN
+    -- A plain insert with a handler, as for intents.
+    BEGIN
+        INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
+        SELECT p_consumer, c.event, c.tenant, c.seq, c.logged
+        FROM unnest(p_tenant, p_event, p_seq, p_logged) AS c(tenant, event, seq, logged)
+        ORDER BY c.seq;
+    EXCEPTION WHEN unique_violation THEN
         -- One that is twice in the claim itself has no other row.
         RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = coalesce((
             SELECT c.event FROM unnest(p_event, p_seq, p_logged) AS c(event, seq, logged)
-            WHERE (SELECT i.seq FROM karwan.inbox i WHERE i.consumer = p_consumer AND i.event_id = c.event AND i.at = c.logged
-                   AND i.xmin <> pg_current_xact_id()::xid) IS NOT NULL
+            WHERE (SELECT i.seq FROM karwan.inbox i WHERE i.consumer = p_consumer AND i.event_id = c.event AND i.at = c.logged)
+                IS NOT NULL
             ORDER BY c.seq LIMIT 1), p_event[1]);
-    END IF;
+    END;
 END $$;
 
 -- Writes everything that a unit, or a batch of them, collected; raises where a rule is broken, and nothing stays.
@@ -256,12 +268,14 @@ BEGIN
             SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
         DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
         WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
-        INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, body, token, cause)
-        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.body, n.token, n.cause
+        INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, try_at, body, token, cause)
+        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.due, n.body, n.token, n.cause
         FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body, p_due_token, p_due_cause)
             AS n(tenant, kind, id, slot, due, body, token, cause)
         WHERE n.due IS NOT NULL ORDER BY n.tenant, n.kind COLLATE "C", n.id COLLATE "C"
-        ON CONFLICT (tenant_id, kind, id) DO UPDATE SET due = excluded.due, body = excluded.body, token = excluded.token, cause = excluded.cause;
+        ON CONFLICT (tenant_id, kind, id) DO UPDATE
+        SET due = excluded.due, try_at = excluded.try_at, attempts = 0, error = NULL, body = excluded.body,
+            token = excluded.token, cause = excluded.cause;
     END IF;
     IF cardinality(p_effect) > 0 THEN
         done := nextval('karwan.effect_seq');

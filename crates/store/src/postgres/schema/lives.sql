@@ -23,10 +23,11 @@ BEGIN
     -- Two restores of one copy are two lives, so later ones are numbered by the clock.
     coming := CASE WHEN life.number IS NULL THEN 1
                  ELSE greatest(life.number + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) END;
-    INSERT INTO karwan.incarnation (number, system_identifier, timeline, suspended)
-    VALUES (coming, server, line, life.number IS NOT NULL);
-    -- Whoever held a lane in the life before holds nothing here.
-    UPDATE karwan.lane SET holder = NULL, until = NULL, epoch = epoch + 1 WHERE life.number IS NOT NULL;
+    INSERT INTO karwan.incarnation (number, system_identifier, timeline, suspended, began)
+    VALUES (coming, server, line, life.number IS NOT NULL, karwan.highest());
+    -- Whoever held a lane in the life before holds nothing here, and no epoch of that life comes again: it may have gone on
+    -- counting after the copy was made.
+    UPDATE karwan.lane SET holder = NULL, until = NULL, epoch = greatest(epoch + 1, coming) WHERE life.number IS NOT NULL;
     RETURN coming;
 END $$;
 
@@ -66,9 +67,12 @@ DECLARE
     oldest karwan.partition;
     lowest bigint;
 BEGIN
+    -- Whoever moves a consumer looks at the floor under the same lock.
+    PERFORM pg_advisory_xact_lock(hashtext('karwan.floor'), 0);
     SELECT * INTO oldest FROM karwan.partition ORDER BY lower LIMIT 1;
-    -- Those of effects read no log.
-    SELECT min(position) INTO lowest FROM karwan.lane WHERE consumer NOT LIKE 'effect.%';
+    -- Those of effects read no log, and those that a stream feeds have its numbers.
+    SELECT min(position) INTO lowest FROM karwan.lane
+    WHERE consumer NOT LIKE 'effect.%' AND consumer NOT IN (SELECT consumer FROM karwan.declared WHERE stream IS NOT NULL);
     IF oldest.upper - 1 > least(up_to, coalesce(lowest, up_to)) OR oldest.upper > karwan.highest() THEN
         RETURN NULL;
     END IF;

@@ -32,6 +32,13 @@ CREATE TABLE karwan.subject (
     tenant_forms text[]  NOT NULL
 );
 
+-- Every schema that a program has brought, by its content hash: a program reads what another release wrote.
+CREATE TABLE karwan.schema (
+    hash     text PRIMARY KEY,
+    path     text NOT NULL,
+    document text NOT NULL
+);
+
 -- The envelope around a payload that comes by karwan.append: pieces of text, and at every second place the name of what is
 -- put in. One for each kind of actor, with and without an event that led to it.
 CREATE TABLE karwan.template (
@@ -136,6 +143,10 @@ CREATE TABLE karwan.deadline (
     id        text        COLLATE "C" NOT NULL,
     slot      smallint    NOT NULL,
     due       timestamptz NOT NULL,
+    -- Not before: when it is due, or later where it has failed.
+    try_at    timestamptz NOT NULL,
+    attempts  integer     NOT NULL DEFAULT 0,
+    error     text,
     body      text        NOT NULL,
     -- Which setting of it this is.
     token     uuid        NOT NULL,
@@ -143,8 +154,8 @@ CREATE TABLE karwan.deadline (
     cause     text        NOT NULL,
     PRIMARY KEY (tenant_id, kind, id)
 );
--- For what has become due.
-CREATE INDEX deadline_due ON karwan.deadline (kind, due);
+-- For what may be tried.
+CREATE INDEX deadline_try ON karwan.deadline (kind, try_at);
 
 -- A flush draws one number, and counts its effects on from there.
 CREATE SEQUENCE karwan.effect_seq AS bigint INCREMENT BY 1024 CACHE 1;
@@ -171,10 +182,19 @@ CREATE TABLE karwan.effect (
 );
 -- For the calls that are to be made, and the order within a key.
 CREATE INDEX effect_open ON karwan.effect (kind, tenant_id, key, seq) WHERE state IN ('waiting', 'answered');
+-- For listing.
+CREATE INDEX effect_dead ON karwan.effect (kind, seq) WHERE state = 'dead';
 
 CREATE TABLE karwan.node (
     name  text        PRIMARY KEY,
-    until timestamptz NOT NULL
+    until timestamptz NOT NULL,
+    -- What it works on: consumers and their numbers of lanes, as JSON.
+    runs  text        NOT NULL DEFAULT '[]'
+);
+-- Into how many lanes a consumer is parted.
+CREATE TABLE karwan.lane_count (
+    consumer text     COLLATE "C" PRIMARY KEY,
+    lanes    smallint NOT NULL
 );
 CREATE TABLE karwan.lane (
     consumer text        COLLATE "C" NOT NULL,
@@ -204,8 +224,15 @@ CREATE TABLE karwan.parked (
     at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (consumer, event_id)
 );
--- For a lane that is taken over, in order.
-CREATE INDEX parked_lane ON karwan.parked (consumer, lane, seq);
+-- For a lane that is taken over: the first of every key.
+CREATE INDEX parked_key ON karwan.parked (consumer, lane, tenant_id, key, seq);
+
+-- Consumers that gave up on themselves; gone when somebody resumes them.
+CREATE TABLE karwan.suspension (
+    consumer text        COLLATE "C" PRIMARY KEY,
+    reason   text        NOT NULL,
+    at       timestamptz NOT NULL DEFAULT clock_timestamp()
+);
 
 CREATE TABLE karwan.dead (
     consumer  text        COLLATE "C" NOT NULL,

@@ -7,8 +7,12 @@ mod disk;
 mod faults;
 mod guide;
 mod interleavings;
+mod lost;
+mod own_tables;
 mod schedules;
 mod tenants;
+mod wake;
+mod writers;
 
 use karwan_store::{Address, Error, Options, Store, migrate};
 use karwan_testkit::postgres::{Database, Server};

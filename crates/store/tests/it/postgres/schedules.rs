@@ -137,7 +137,7 @@ async fn a_connection_that_drops_in_mid_batch_is_looked_up_by_its_claim() {
     }
     let relay = fixture.store.relay();
     let rows = relay.page(relay.start().await.unwrap(), &Filter::default(), 1000).await.unwrap().rows;
-    let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
+    let lane = Lane { consumer: "mailer".to_owned(), number: 0, of: 1 };
     let taken = fixture.store.take_lane(&lane, "n-1", 600_000).await.unwrap().unwrap();
     let hold = LaneHold { consumer: lane.consumer, lane: 0, epoch: taken.epoch };
     let store = fixture.store.clone();
@@ -210,7 +210,7 @@ async fn a_standby_is_refused_by_name() {
 async fn claims_of_any_week_are_kept_and_found() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
-    let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
+    let lane = Lane { consumer: "mailer".to_owned(), number: 0, of: 1 };
     let taken = fixture.store.take_lane(&lane, "n-1", 600_000).await.unwrap().unwrap();
     let hold = LaneHold { consumer: lane.consumer, lane: 0, epoch: taken.epoch };
     for key in ["now", "old", "ahead"] {
@@ -226,7 +226,7 @@ async fn claims_of_any_week_are_kept_and_found() {
         let outcome = batch.commit().await;
         assert_eq!(outcome.is_ok(), again < rows.len(), "{} {outcome:?}", row.key);
     }
-    let events: Vec<_> = rows.iter().map(|row| row.event).collect();
+    let events: Vec<_> = rows.iter().map(|row| row.claim()).collect();
     assert_eq!(fixture.store.handled("mailer", &events).await.unwrap().len(), 3);
     let leaves = "SELECT count(*) FILTER (WHERE tableoid = 'karwan.inbox_else'::regclass), count(*) FROM karwan.inbox";
     assert_eq!(fixture.database.psql(leaves).unwrap(), "2|3");

@@ -1,7 +1,8 @@
 //! The store's clock, when it is wrong.
 
-use karwan_store::consumer::Lane;
+use karwan_store::consumer::{Lane, Node};
 use karwan_store::log::Filter;
+use karwan_store::write_set::LaneHold;
 
 use crate::fixture::{Fixture, START_MS, run, sqlite};
 
@@ -28,7 +29,7 @@ fn a_clock_that_jumps_back_an_hour_changes_neither_order_nor_positions() {
 #[test]
 fn a_clock_that_jumps_back_an_hour_does_not_keep_a_dead_processs_lane() {
     run(sqlite(), async |fixture: Fixture| {
-        let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
+        let lane = Lane { consumer: "mailer".to_owned(), number: 0, of: 1 };
         let take = async |node: &str| fixture.store.take_lane(&lane, node, 5_000).await.expect("it can be asked for");
         let first = take("n-1").await.expect("it is free");
         fixture.pass(-500);
@@ -41,10 +42,12 @@ fn a_clock_that_jumps_back_an_hour_does_not_keep_a_dead_processs_lane() {
 #[test]
 fn a_node_that_lives_keeps_its_lanes_when_the_clock_jumps_back() {
     run(sqlite(), async |fixture: Fixture| {
-        let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
-        fixture.store.take_lane(&lane, "n-1", 5_000).await.expect("it can be asked for").expect("it is free");
+        let lane = Lane { consumer: "mailer".to_owned(), number: 0, of: 1 };
+        let taken = fixture.store.take_lane(&lane, "n-1", 5_000).await.expect("it can be asked for");
+        let epoch = taken.expect("it is free").epoch;
+        let hold = LaneHold { consumer: lane.consumer.clone(), lane: lane.number, epoch };
         fixture.pass(-HOUR_MS);
-        fixture.store.beat("n-1", 5_000).await.expect("it beats");
+        fixture.store.beat(&Node::named("n-1"), &[hold], 5_000).await.expect("it beats");
         assert_eq!(fixture.store.take_lane(&lane, "n-2", 5_000).await.expect("it can be asked for"), None);
     });
 }

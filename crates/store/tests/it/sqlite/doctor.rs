@@ -24,11 +24,17 @@ fn a_store_in_use_is_looked_at_and_in_order() {
 fn a_clock_behind_the_log_and_lanes_past_their_lease_are_named() {
     run(sqlite(), async |fixture: Fixture| {
         fixture.place(1, "o-1").await;
-        let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
+        let lane = Lane { consumer: "mailer".to_owned(), number: 0, of: 1 };
         fixture.store.take_lane(&lane, "n-1", 5_000).await.expect("it can be asked for").expect("it is free");
-        let behind = doctor(&fixture.address, START_MS - 3_600_000).await.expect("it can be looked at");
+        // Who holds the log back is told by the machine's clock, by which this test's lease is long over.
+        let at = async |now_ms: i64| {
+            let mut checks = doctor(&fixture.address, now_ms).await.expect("it can be looked at");
+            checks.retain(|check| check.name != "retention");
+            checks
+        };
+        let behind = at(START_MS - 3_600_000).await;
         assert_eq!(bad(&behind), ["clock"], "{behind:?}");
-        let later = doctor(&fixture.address, START_MS + 3_600_000).await.expect("it can be looked at");
+        let later = at(START_MS + 3_600_000).await;
         assert_eq!(bad(&later), ["lanes"], "{later:?}");
         assert!(later.iter().all(|check| check.health == Health::Good || !check.remedy.is_empty()));
     });

@@ -24,7 +24,7 @@ on_both! {
 const LANE: u16 = 3;
 
 async fn hold(fixture: &Fixture) -> LaneHold {
-    let lane = Lane { consumer: "mailer".to_owned(), number: LANE };
+    let lane = Lane { consumer: "mailer".to_owned(), number: LANE, of: LANE + 1 };
     let taken = fixture.store.take_lane(&lane, "n-1", 60_000).await.expect("it can be asked for").expect("it is free");
     LaneHold { consumer: lane.consumer, lane: LANE, epoch: taken.epoch }
 }
@@ -49,7 +49,7 @@ async fn a_batch_writes_a_document_once_as_its_last_unit_left_it(fixture: Fixtur
     batch.commit().await.expect("the batch commits");
     assert_eq!(fixture.counter(1, "sum").await, Some(3));
     assert_eq!(fixture.version("counter", "sum"), "1", "one version for the three of them");
-    let handled = fixture.store.handled("mailer", &rows.iter().map(|row| row.event).collect::<Vec<_>>()).await;
+    let handled = fixture.store.handled("mailer", &rows.iter().map(|row| row.claim()).collect::<Vec<_>>()).await;
     assert_eq!(handled.expect("it can be asked").len(), 3);
 }
 
@@ -87,7 +87,7 @@ async fn one_broken_rule_refuses_the_whole_batch(fixture: Fixture) {
     let refused = batch.commit().await;
     assert!(matches!(refused, Err(Error::Exists { .. })), "{refused:?}");
     assert_eq!(fixture.counter(1, "fine").await, None);
-    let handled = fixture.store.handled("mailer", &[rows[0].event, rows[1].event]).await;
+    let handled = fixture.store.handled("mailer", &[rows[0].claim(), rows[1].claim()]).await;
     assert_eq!(handled.expect("it can be asked"), []);
 }
 

@@ -1,7 +1,7 @@
 //! What consumers keep: lanes under an epoch, claims, parked events, dead letters.
 
 use karwan_store::Error;
-use karwan_store::consumer::{Dead, Lane, LaneTaken, Parked};
+use karwan_store::consumer::{Dead, Lane, LaneTaken, Node, Parked};
 use karwan_store::log::LogRow;
 use karwan_store::write_set::{Claim, LaneHold};
 
@@ -11,6 +11,7 @@ use crate::shop::{counter, order, placed};
 on_both! {
     a_lane_is_held_by_one_until_its_lease_runs_out,
     a_beat_prolongs_leases_and_names_the_living,
+    a_lane_that_its_holder_does_not_know_of_runs_out_while_the_holder_lives,
     a_released_lane_can_be_taken_at_once_and_keeps_its_position,
     a_zombies_flush_is_refused_and_leaves_nothing,
     a_zombies_park_save_and_bury_are_refused,
@@ -28,10 +29,10 @@ on_both! {
     an_event_of_one_tenant_is_not_handled_in_another_tenants_name,
 }
 
-const LEASE_MS: i64 = 1_000;
+const LEASE_MS: i64 = 60_000;
 
 fn lane() -> Lane {
-    Lane { consumer: "mailer".to_owned(), number: 3 }
+    Lane { consumer: "mailer".to_owned(), number: 3, of: 8 }
 }
 
 async fn take(fixture: &Fixture, node: &str) -> Option<LaneTaken> {
@@ -87,13 +88,32 @@ async fn a_lane_is_held_by_one_until_its_lease_runs_out(fixture: Fixture) {
 }
 
 async fn a_beat_prolongs_leases_and_names_the_living(fixture: Fixture) {
-    take(&fixture, "n-1").await.expect("it is free");
-    assert_eq!(fixture.store.beat("n-2", LEASE_MS).await.expect("it beats"), ["n-2"]);
+    let hold = hold(&fixture, "n-1").await;
+    assert_eq!(
+        fixture.store.beat(&Node::named("n-2"), &[], LEASE_MS).await.expect("it beats").living,
+        [Node::named("n-2")]
+    );
     fixture.pass(LEASE_MS * 3 / 5);
-    assert_eq!(fixture.store.beat("n-1", LEASE_MS).await.expect("it beats"), ["n-1", "n-2"]);
+    let known = std::slice::from_ref(&hold);
+    assert_eq!(
+        fixture.store.beat(&Node::named("n-1"), known, LEASE_MS).await.expect("it beats").living,
+        [Node::named("n-1"), Node::named("n-2")]
+    );
     fixture.pass(LEASE_MS * 3 / 5);
     assert_eq!(take(&fixture, "n-2").await, None, "the beat prolonged the lease");
-    assert_eq!(fixture.store.beat("n-1", LEASE_MS).await.expect("it beats"), ["n-1"]);
+    let beat = fixture.store.beat(&Node::named("n-1"), known, LEASE_MS).await.expect("it beats");
+    assert_eq!((beat.living, beat.lost), (vec![Node::named("n-1")], vec![]));
+}
+
+async fn a_lane_that_its_holder_does_not_know_of_runs_out_while_the_holder_lives(fixture: Fixture) {
+    let unknown = hold(&fixture, "n-1").await;
+    let before = LaneHold { epoch: unknown.epoch - 1, ..unknown };
+    fixture.pass(LEASE_MS * 3 / 5);
+    let beat =
+        fixture.store.beat(&Node::named("n-1"), std::slice::from_ref(&before), LEASE_MS).await.expect("it beats");
+    assert_eq!(beat.lost, [before]);
+    fixture.pass(LEASE_MS * 3 / 5);
+    assert!(take(&fixture, "n-1").await.is_some(), "it is anybody's, its holder's too");
 }
 
 async fn a_released_lane_can_be_taken_at_once_and_keeps_its_position(fixture: Fixture) {
@@ -115,7 +135,7 @@ async fn a_zombies_flush_is_refused_and_leaves_nothing(fixture: Fixture) {
     let heir = hold(&fixture, "n-2").await;
     assert!(lost(&handle(&fixture, &zombie, &rows[0], false).await));
     assert_eq!(fixture.counter(1, "mail-o-0").await, None);
-    assert_eq!(fixture.store.handled("mailer", &[rows[0].event]).await.expect("it can be asked"), []);
+    assert_eq!(fixture.store.handled("mailer", &[rows[0].claim()]).await.expect("it can be asked"), []);
     handle(&fixture, &heir, &rows[0], false).await.expect("the holder handles it");
 }
 
@@ -143,9 +163,9 @@ async fn an_event_is_handled_once(fixture: Fixture) {
     let again = batch.commit().await;
     assert!(claimed(&again, &rows[0]), "{again:?}");
     assert_eq!(fixture.counter(1, "again").await, None);
-    let handled = fixture.store.handled("mailer", &[rows[0].event, rows[1].event]).await.expect("it can be asked");
+    let handled = fixture.store.handled("mailer", &[rows[0].claim(), rows[1].claim()]).await.expect("it can be asked");
     assert_eq!(handled, [rows[0].event], "the claim beside the refused one went with it");
-    assert_eq!(fixture.store.handled("biller", &[rows[0].event]).await.expect("it can be asked"), []);
+    assert_eq!(fixture.store.handled("biller", &[rows[0].claim()]).await.expect("it can be asked"), []);
 }
 
 async fn a_failed_attempt_leaves_no_claim(fixture: Fixture) {
@@ -157,7 +177,7 @@ async fn a_failed_attempt_leaves_no_claim(fixture: Fixture) {
     unit.emit(placed("o-0"));
     let failed = batch.commit().await;
     assert!(matches!(failed, Err(Error::Exists { .. })), "{failed:?}");
-    assert_eq!(fixture.store.handled("mailer", &[rows[0].event]).await.expect("it can be asked"), []);
+    assert_eq!(fixture.store.handled("mailer", &[rows[0].claim()]).await.expect("it can be asked"), []);
     handle(&fixture, &hold, &rows[0], false).await.expect("it was not handled yet");
 }
 
@@ -227,7 +247,10 @@ async fn a_clock_that_jumps_back_an_hour_keeps_no_lane_and_loses_nothing(fixture
     fixture.place(1, "o-later").await;
     let keys: Vec<String> = fixture.log().await.into_iter().map(|row| row.key).collect();
     assert_eq!(keys, ["o-0", "o-1", "o-later"]);
-    assert_eq!(fixture.store.beat("n-2", LEASE_MS).await.expect("it beats"), ["n-2"]);
+    assert_eq!(
+        fixture.store.beat(&Node::named("n-2"), &[], LEASE_MS).await.expect("it beats").living,
+        [Node::named("n-2")]
+    );
 }
 
 async fn an_event_that_is_twice_in_a_batch_is_refused(fixture: Fixture) {
@@ -261,9 +284,10 @@ async fn a_position_never_goes_back(fixture: Fixture) {
 }
 
 async fn a_beat_does_not_revive_a_lease_that_has_run_out(fixture: Fixture) {
-    take(&fixture, "n-1").await.expect("it is free");
+    let hold = hold(&fixture, "n-1").await;
     fixture.pass(LEASE_MS + 100);
-    fixture.store.beat("n-1", LEASE_MS).await.expect("it beats");
+    let beat = fixture.store.beat(&Node::named("n-1"), std::slice::from_ref(&hold), LEASE_MS).await.expect("it beats");
+    assert_eq!(beat.lost, [hold], "its holder is told");
     assert!(take(&fixture, "n-2").await.is_some(), "its lane was anybody's");
 }
 

@@ -116,7 +116,7 @@ async fn what_was_dropped_is_an_error_and_never_nothing(fixture: Fixture) {
 async fn the_log_is_never_dropped_past_a_saved_position(fixture: Fixture) {
     place_many(&fixture, 5).await;
     let rows = fixture.log().await;
-    let lane = Lane { consumer: "mailer".to_owned(), number: 0 };
+    let lane = Lane { consumer: "mailer".to_owned(), number: 0, of: 1 };
     let taken = fixture.store.take_lane(&lane, "n-1", 5_000).await.expect("it can be asked for").expect("it is free");
     assert!(fixture.store.drop_log(rows[4].seq).await.expect("nothing is dropped") <= taken.position);
     let hold = LaneHold { consumer: lane.consumer, lane: 0, epoch: taken.epoch };

@@ -143,7 +143,7 @@ async fn shares_part_the_deadlines_between_them(fixture: Fixture) {
 }
 
 async fn hold(fixture: &Fixture, node: &str) -> LaneHold {
-    let lane = Lane { consumer: "effect.charge".to_owned(), number: 0 };
+    let lane = Lane { consumer: "effect.charge".to_owned(), number: 0, of: 1 };
     let taken = fixture.store.take_lane(&lane, node, 1_000).await.expect("it can be asked for").expect("it is free");
     LaneHold { consumer: lane.consumer, lane: 0, epoch: taken.epoch }
 }
@@ -200,7 +200,7 @@ async fn an_answer_is_kept_before_it_is_acted_on_and_acted_on_once(fixture: Fixt
     assert!(gone(&fixture.store.record_effect(&hold, effect.of, &twice).await), "the first answer stands");
     let fixture = fixture.reopened().await;
     let kept = open(&fixture, later()).await.remove(0);
-    assert_eq!((kept.answer.as_deref(), kept.attempts), (Some("yes"), 1));
+    assert_eq!((kept.answer.as_deref(), kept.attempts), (Some("yes"), 0), "acting on it has attempts of its own");
     let (one, two) = tokio::join!(act(&fixture, &kept), act(&fixture, &kept));
     assert!(one.is_ok() != two.is_ok() && (gone(&one) || gone(&two)), "{one:?} {two:?}");
     assert_eq!(fixture.counter(1, "acted").await, Some(1));

@@ -1,0 +1,6 @@
+CREATE OR REPLACE FUNCTION karwan.late() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_sleep(0.7);
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER late BEFORE INSERT ON karwan.node FOR EACH ROW EXECUTE FUNCTION karwan.late();

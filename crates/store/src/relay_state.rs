@@ -1,0 +1,127 @@
+//! What a relay keeps: how far its stream was when its position was saved; and what holders of lanes ask for besides: what
+//! operators changed, and which dead letters are not in a dead-letter topic yet.
+//!
+//! A relay holds lane 0 of 1 of the pseudo-consumer `relay.<STREAM>`; parking, burying and leases are any consumer's.
+
+use karwan_envelope::ids::EventId;
+
+use crate::consumer::{Dead, Lane};
+use crate::error::Error;
+use crate::log::Seq;
+use crate::relay::RelayTx;
+use crate::store::Store;
+use crate::write_set::{LaneHold, TenantBits};
+
+/// By so much the numbers of what is parked are set back when a stream begins anew: no stream is as long.
+pub(crate) const BEFORE: i64 = 1 << 48;
+
+/// How far a relay was when it saved its position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RelayState {
+    /// Everything of the log up to here is in the stream, or parked.
+    pub seq: Seq,
+    /// The stream's last sequence then.
+    pub stream_seq: i64,
+    /// When that stream was made, milliseconds after 1970.
+    pub stream_created: i64,
+}
+
+/// A life of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// Its number.
+    pub incarnation: i64,
+    /// The log's last row when it began: what came with the copy.
+    pub began: Seq,
+}
+
+/// What the present life still has of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Everything: it is the present one, or no later life began with a copy of less.
+    All,
+    /// Rows up to here: a later life began with a copy that ended there.
+    UpTo(Seq),
+    /// It is no life of this store.
+    Foreign,
+}
+
+/// What is still there of a life. `lives` are a store's, in order.
+pub fn kept(lives: &[Life], incarnation: i64) -> Kept {
+    let Some(place) = lives.iter().position(|life| life.incarnation == incarnation) else { return Kept::Foreign };
+    lives[place + 1..].iter().map(|life| life.began).min().map_or(Kept::All, Kept::UpTo)
+}
+
+impl RelayTx {
+    /// Which life of the store this is.
+    pub fn incarnation(&self) -> i64 {
+        self.backend.incarnation()
+    }
+
+    /// The lives of the store so far, in order.
+    pub async fn lives(&self) -> Result<Vec<Life>, Error> {
+        self.backend.lives().await
+    }
+}
+
+impl Store {
+    /// A parked event of a relay is in its stream: it is parked no more. No consumer's event is freed so.
+    pub async fn unpark(&self, hold: &LaneHold, event: EventId) -> Result<(), Error> {
+        self.shared.backend.unpark(hold, event).await
+    }
+
+    /// For how long an event has been parked, in milliseconds by the store's clock; 0 where it is not.
+    pub async fn parked_ms(&self, consumer: &str, event: EventId) -> Result<i64, Error> {
+        self.shared.backend.parked_ms(consumer, event).await
+    }
+
+    /// The stream of a consumer was made anew, and its numbers begin again: all lanes, which are held, go to the beginning,
+    /// and what is parked stays before everything that comes.
+    pub async fn restart_feed(&self, holds: &[LaneHold], stream_created: i64) -> Result<(), Error> {
+        self.shared.backend.restart_feed(holds, stream_created).await
+    }
+
+    /// How often operators have changed something of each consumer; a number that has gone up means: look again at what is
+    /// parked and paused.
+    pub async fn revisions(&self) -> Result<Vec<(String, i64)>, Error> {
+        self.shared.backend.revisions().await
+    }
+
+    /// The keys of a lane that operators have stopped.
+    pub async fn paused_keys(&self, lane: &Lane) -> Result<Vec<(TenantBits, String)>, Error> {
+        self.shared.backend.paused_keys(lane).await
+    }
+
+    /// Saves a relay's position with that of its stream, in one transaction, under the lane's epoch.
+    pub async fn save_relay(
+        &self,
+        hold: &LaneHold,
+        seq: Seq,
+        stream_seq: i64,
+        stream_created: i64,
+    ) -> Result<(), Error> {
+        self.shared.backend.save_relay(hold, RelayState { seq, stream_seq, stream_created }).await
+    }
+
+    /// What a relay saved last.
+    pub async fn relay_state(&self, consumer: &str) -> Result<Option<RelayState>, Error> {
+        self.shared.backend.relay_state(consumer).await
+    }
+
+    /// Sets a held lane back to a number, never forward: what its stream lost is published again.
+    pub async fn rewind(&self, hold: &LaneHold, seq: Seq) -> Result<(), Error> {
+        self.shared.backend.rewind(hold, seq).await
+    }
+
+    /// Dead letters of all consumers that are in no dead-letter topic yet, each with its consumer, oldest first. There is no
+    /// position to lose: what is published is told by [`Self::mark_fed`], and what is not comes again. The first so many are
+    /// left out: those that could not be published do not stand in the way of the others.
+    pub async fn dead_unfed(&self, skip: usize, limit: usize) -> Result<Vec<(String, Dead)>, Error> {
+        self.shared.backend.dead_unfed(skip, limit).await
+    }
+
+    /// These dead letters were published.
+    pub async fn mark_fed(&self, letters: &[(String, EventId)]) -> Result<(), Error> {
+        self.shared.backend.mark_fed(letters).await
+    }
+}

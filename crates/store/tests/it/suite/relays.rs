@@ -1,0 +1,82 @@
+//! What a relay keeps of its stream, and which dead letters wait for their topic.
+
+use karwan_store::Error;
+use karwan_store::consumer::{Dead, Lane};
+use karwan_store::relay_state::RelayState;
+use karwan_store::write_set::LaneHold;
+
+use crate::fixture::Fixture;
+
+on_both! {
+    a_relay_saves_its_position_with_that_of_its_stream,
+    a_relay_that_lost_its_lane_saves_and_rewinds_nothing,
+    a_lane_is_rewound_and_never_forward,
+    a_dead_letter_waits_for_its_topic_until_it_is_told,
+}
+
+fn lane() -> Lane {
+    Lane { consumer: "relay.SALES".to_owned(), number: 0, of: 1 }
+}
+
+async fn hold(fixture: &Fixture, node: &str) -> LaneHold {
+    let taken = fixture.store.take_lane(&lane(), node, 1_000).await.expect("it can be asked for");
+    LaneHold { consumer: lane().consumer, lane: 0, epoch: taken.expect("it is free").epoch }
+}
+
+async fn state(fixture: &Fixture) -> Option<RelayState> {
+    fixture.store.relay_state("relay.SALES").await.expect("it can be asked for")
+}
+
+async fn a_relay_saves_its_position_with_that_of_its_stream(fixture: Fixture) {
+    let hold = hold(&fixture, "n-1").await;
+    assert_eq!(state(&fixture).await, None);
+    fixture.store.save_relay(&hold, 7, 5, 1_000).await.expect("the lane is held");
+    fixture.store.save_relay(&hold, 9, 6, 1_000).await.expect("the lane is held");
+    let fixture = fixture.reopened().await;
+    assert_eq!(state(&fixture).await, Some(RelayState { seq: 9, stream_seq: 6, stream_created: 1_000 }));
+}
+
+async fn a_relay_that_lost_its_lane_saves_and_rewinds_nothing(fixture: Fixture) {
+    let zombie = hold(&fixture, "n-1").await;
+    fixture.store.save_relay(&zombie, 7, 5, 1_000).await.expect("the lane is held");
+    fixture.pass(1_100);
+    hold(&fixture, "n-2").await;
+    let saved = fixture.store.save_relay(&zombie, 9, 6, 1_000).await;
+    let rewound = fixture.store.rewind(&zombie, 1).await;
+    assert!(matches!(saved, Err(Error::LaneLost { .. })), "{saved:?}");
+    assert!(matches!(rewound, Err(Error::LaneLost { .. })), "{rewound:?}");
+    assert_eq!(state(&fixture).await, Some(RelayState { seq: 7, stream_seq: 5, stream_created: 1_000 }));
+}
+
+async fn a_lane_is_rewound_and_never_forward(fixture: Fixture) {
+    let hold = hold(&fixture, "n-1").await;
+    fixture.store.save_relay(&hold, 7, 5, 1_000).await.expect("the lane is held");
+    for (to, at) in [(9, 7), (3, 3), (5, 3)] {
+        fixture.store.rewind(&hold, to).await.expect("the lane is held");
+        assert_eq!(state(&fixture).await.map(|state| state.seq), Some(at));
+    }
+}
+
+async fn a_dead_letter_waits_for_its_topic_until_it_is_told(fixture: Fixture) {
+    fixture.place(1, "o-1").await;
+    fixture.place(2, "o-2").await;
+    let rows = fixture.log().await;
+    let hold = hold(&fixture, "n-1").await;
+    for row in &rows {
+        let event = row.clone().parked(None, 7, "no answer".to_owned());
+        fixture.store.bury(&hold, &Dead { event, at: 0 }).await.expect("the lane is held");
+    }
+    let unfed = fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
+    let found: Vec<_> = unfed.iter().map(|(of, dead)| (of.as_str(), dead.event.event, &dead.event.envelope)).collect();
+    let all: Vec<_> = rows.iter().map(|row| ("relay.SALES", row.event, &row.envelope)).collect();
+    assert_eq!(found, all);
+    for (skip, found) in [(0, rows[0].event), (1, rows[1].event)] {
+        let some = fixture.store.dead_unfed(skip, 1).await.expect("they can be asked for");
+        assert_eq!(some.iter().map(|(_, dead)| dead.event.event).collect::<Vec<_>>(), [found], "behind {skip}");
+    }
+    let fed = [("relay.SALES".to_owned(), rows[0].event), ("biller".to_owned(), rows[1].event)];
+    fixture.store.mark_fed(&fed).await.expect("they can be told of");
+    let left = fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
+    assert_eq!(left.iter().map(|(_, dead)| dead.event.event).collect::<Vec<_>>(), [rows[1].event]);
+    assert_eq!(fixture.store.dead("relay.SALES", 0, 10).await.expect("it can be asked").len(), 2);
+}
