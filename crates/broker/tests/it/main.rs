@@ -1,0 +1,8 @@
+//! Tests of the broker, against a real server.
+
+mod connection;
+mod fixture;
+mod permissions;
+mod publisher;
+mod subscriber;
+mod topology;

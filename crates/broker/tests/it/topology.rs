@@ -1,0 +1,172 @@
+use expect_test::expect;
+use karwan_broker::topology::names;
+use karwan_broker::{Error, Topology};
+use karwan_envelope::subject::Grammar;
+use karwan_registry::Catalogue;
+use karwan_testkit::nats;
+use serde_json::{Value, json};
+
+use crate::fixture::{CANCELLED, CONFIRMED, STREAM, connected, prepared, topology};
+
+fn hotels() -> Topology {
+    Topology::of(&Catalogue::of(&karwan_testkit::platforms::MELMASTOON).expect("a test needs it"))
+}
+
+fn grammar() -> Grammar<'static> {
+    karwan_testkit::platforms::MELMASTOON.grammar
+}
+
+/// R-091, the seven examples of document 000 §2.2.
+#[test]
+fn subscriptions_are_named_after_their_service_and_the_short_topic() {
+    let services = [
+        ("inventory-service", "inventory-service.reservation.booking.confirmed.v1.sub"),
+        ("billing-service", "billing-service.reservation.booking.confirmed.v1.sub"),
+        ("lock-integration-service", "lock-integration-service.reservation.booking.confirmed.v1.sub"),
+        ("notification-service", "notification-service.reservation.booking.confirmed.v1.sub"),
+        ("analytics-service", "analytics-service.reservation.booking.confirmed.v1.sub"),
+        ("search-aggregation-service", "search-aggregation-service.reservation.booking.confirmed.v1.sub"),
+        ("audit-service", "audit-service.reservation.booking.confirmed.v1.sub"),
+    ];
+    for (service, name) in services {
+        assert_eq!(names::subscription(service, CONFIRMED, &grammar()), name);
+    }
+}
+
+#[test]
+fn streams_are_named_after_the_domain_of_their_service() {
+    assert_eq!(names::stream("reservation-service"), "RESERVATION");
+    assert_eq!(names::stream("lock-integration-service"), "LOCK_INTEGRATION");
+    assert_eq!(names::stream("authoring"), "AUTHORING");
+    assert_eq!(names::letters_stream("AUTHORING"), "AUTHORING_DLQ");
+    assert_eq!(names::letters_topic(CONFIRMED), format!("{CONFIRMED}.dlq"));
+    assert_eq!(names::durable("billing-service.folios"), "billing-service-folios");
+}
+
+#[test]
+fn every_event_that_leaves_its_device_has_exactly_one_stream() {
+    for platform in [&karwan_testkit::platforms::MELMASTOON, &karwan_testkit::platforms::LEARNING] {
+        let catalogue = Catalogue::of(platform).unwrap();
+        let topology = Topology::of(&catalogue);
+        for entry in catalogue.directory().entries() {
+            let takers =
+                topology.streams().iter().filter(|stream| stream.subjects.contains(&entry.row.subject)).count();
+            assert_eq!(takers, usize::from(!entry.row.local_only), "{}", entry.row.subject);
+        }
+    }
+}
+
+#[test]
+fn the_printed_form_is_stable() {
+    let topology = hotels().of_services(&["audit-service"]);
+    let topology =
+        topology.consumer("archive-service.seals", "archive-service", &["melmastoon.audit.entry.appended.v1"]);
+    match topology {
+        Ok(topology) => expect![[r#"
+            AUDIT  fed by audit-service, kept 7 days, dead letters in AUDIT_DLQ
+              melmastoon.audit.entry.appended.v1
+              melmastoon.audit.merkle.anchored.v1
+              > archive-service.seals  durable archive-service-seals
+                archive-service.audit.entry.appended.v1.sub
+        "#]]
+        .assert_eq(&topology.to_string()),
+        Err(error) => panic!("{error}\n{}", hotels().of_services(&["audit-service"])),
+    }
+}
+
+/// R-092.
+#[test]
+fn a_subscription_is_never_shared_and_a_consumer_has_one_stream() {
+    let one = topology().consumer("billing-service.folios", "billing-service", &[CONFIRMED, CANCELLED]).unwrap();
+    let error = one.clone().consumer("billing-service.more", "billing-service", &[CONFIRMED]).unwrap_err();
+    expect![
+        "billing-service.reservation.booking.confirmed.v1.sub belongs to billing-service.folios and is never shared"
+    ]
+    .assert_eq(&error.to_string());
+    let error = one.clone().consumer("billing-service-folios", "other-service", &[CONFIRMED]).unwrap_err();
+    expect!["billing-service-folios and billing-service.folios would share the durable billing-service-folios"]
+        .assert_eq(&error.to_string());
+    let other = hotels().streams().iter().find(|stream| stream.name != STREAM).unwrap().subjects[0].clone();
+    let error = hotels().consumer("x.y", "x", &[CONFIRMED, &other]).unwrap_err();
+    assert!(error.to_string().contains("is fed from one stream"), "{error}");
+    assert!(one.consumer("x.y", "x", &["no.such.thing"]).is_err());
+}
+
+#[tokio::test]
+async fn applying_makes_what_is_missing_and_a_second_time_nothing() {
+    let Some(server) = nats().or_skip() else { return };
+    let broker = connected(&server).await;
+    let wanted = topology().consumer("billing-service.folios", "billing-service", &[CONFIRMED]).unwrap();
+    let missing: Vec<String> = wanted.check(&broker).await.unwrap().iter().map(ToString::to_string).collect();
+    expect![[r#"
+        RESERVATION: is not there
+        RESERVATION_DLQ: is not there
+        RESERVATION billing-service-folios: is not there"#]]
+    .assert_eq(&missing.join("\n"));
+    let changes: Vec<String> = wanted.apply(&broker).await.unwrap().iter().map(ToString::to_string).collect();
+    expect![[r#"
+        made    RESERVATION
+        made    RESERVATION_DLQ
+        made    RESERVATION billing-service-folios"#]]
+    .assert_eq(&changes.join("\n"));
+    assert_eq!(wanted.check(&broker).await.unwrap(), []);
+    assert_eq!(wanted.apply(&broker).await.unwrap(), []);
+}
+
+/// Asks JetStream without us.
+async fn ask(url: &str, verb: &str, body: &Value) -> Value {
+    let client = async_nats::connect(url).await.expect("a test needs it");
+    let answer = client.request(format!("$JS.API.{verb}"), body.to_string().into()).await.expect("a test needs it");
+    serde_json::from_slice(&answer.payload).expect("a test needs it")
+}
+
+/// R-096, as far as JetStream has it.
+#[tokio::test]
+async fn streams_have_the_settings_of_the_documents() {
+    let Some(server) = nats().or_skip() else { return };
+    prepared(&server).await;
+    let config = ask(&server.url(), &format!("STREAM.INFO.{STREAM}"), &json!({})).await["config"].take();
+    let day = 24 * 60 * 60 * 1_000_000_000_u64;
+    assert_eq!(config["max_age"], json!(7 * day));
+    assert_eq!(config["discard"], "new");
+    assert_eq!(config["storage"], "file");
+    assert_eq!(config["retention"], "limits");
+    assert_eq!(config["allow_direct"], true);
+    assert_eq!(config["allow_atomic"], true);
+}
+
+#[tokio::test]
+async fn applying_adds_subjects_keeps_others_and_lets_messages_live_longer_only() {
+    let Some(server) = nats().or_skip() else { return };
+    let broker = connected(&server).await;
+    let day = 24 * 60 * 60 * 1_000_000_000_u64;
+    let old = json!({
+        "name": STREAM, "subjects": [CONFIRMED, "retired.topic"], "storage": "file", "retention": "limits",
+        "discard": "old", "max_age": day, "num_replicas": 1, "max_consumers": -1, "max_msgs_per_subject": 77,
+    });
+    let made = ask(&server.url(), &format!("STREAM.CREATE.{STREAM}"), &old).await;
+    assert!(made["error"].is_null(), "{made}");
+    let changes: Vec<String> = topology().apply(&broker).await.unwrap().iter().map(ToString::to_string).collect();
+    let printed = changes.join("\n");
+    assert!(printed.contains("kept    RESERVATION: also takes retired.topic"), "{printed}");
+    assert!(printed.contains("mended  RESERVATION: max_age is 86400 s, and should be 604800 s"), "{printed}");
+    assert!(printed.contains("mended  RESERVATION: does not take ") && printed.contains(CANCELLED), "{printed}");
+    let config = ask(&server.url(), &format!("STREAM.INFO.{STREAM}"), &json!({})).await["config"].take();
+    let subjects: Vec<&str> = config["subjects"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(subjects.contains(&"retired.topic") && subjects.contains(&CANCELLED), "{subjects:?}");
+    assert_eq!(config["max_msgs_per_subject"], 77, "what nobody asked about stays");
+    assert!(topology().check(&broker).await.unwrap().iter().all(|difference| !difference.matters()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_changed_in_place_is_refused_and_left() {
+    let Some(server) = nats().or_skip() else { return };
+    let broker = connected(&server).await;
+    let memory = json!({ "name": STREAM, "subjects": [CONFIRMED], "storage": "memory", "num_replicas": 1 });
+    let made = ask(&server.url(), &format!("STREAM.CREATE.{STREAM}"), &memory).await;
+    assert!(made["error"].is_null(), "{made}");
+    let error = topology().apply(&broker).await.unwrap_err();
+    assert!(matches!(error, Error::Topology { .. }), "{error:?}");
+    expect!["RESERVATION: storage is memory, and should be file cannot be changed in place"]
+        .assert_eq(&error.to_string());
+}
