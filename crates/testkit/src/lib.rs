@@ -14,15 +14,22 @@
 //! let url = server.database().url();
 //! ```
 //!
-//! Not here: installing anything (`xtask`).
+//! A test that needs a broker takes a NATS server of its own ([`mod@nats`]):
+//!
+//! ```no_run
+//! let Some(server) = karwan_testkit::nats().or_skip() else { return };
+//! let url = server.url();
+//! ```
+//!
+//! Not here: starting servers (`karwan_servers`), installing anything (`xtask`).
 
 pub mod contract;
 pub mod instances;
-mod need;
-pub mod postgres;
-pub mod skip;
+pub mod platforms;
+pub mod simulation;
 mod tool;
 
-pub use need::Need;
-pub use postgres::postgres;
+pub use karwan_servers::nats::{self, nats};
+pub use karwan_servers::postgres::{self, postgres};
+pub use karwan_servers::{Need, skip};
 pub use tool::{Tool, python};

@@ -1,5 +1,7 @@
 //! Tests of the testkit.
 
+mod nats;
 mod postgres;
+mod simulation;
 mod skip;
 mod tool;

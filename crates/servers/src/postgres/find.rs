@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Need;
+use crate::machine::places::{cache_directory, starts_with_shebang};
 
-/// What the testkit runs; a directory that lacks one of them is of no use.
+/// What is run here; a directory that lacks one of them is of no use.
 const NEEDED: &[&str] = &["postgres", "initdb", "psql", "pg_dump", "pg_restore"];
 
 /// Debian's place: a directory for each version.
@@ -84,15 +85,6 @@ pub fn find(variable: impl Fn(&str) -> Option<OsString>) -> Need<Programs> {
     }
 }
 
-/// The project's own cache, as `cargo xtask` has it.
-pub(super) fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set("KARWAN_CACHE")
-        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("karwan")))
-        .or_else(|| set("HOME").map(|home| home.join(".cache").join("karwan")))
-        .unwrap_or_else(|| std::env::temp_dir().join("karwan"))
-}
-
 /// A program on the `PATH` is often a link to its real place, where the others stand beside it.
 fn on_path(path: &OsString) -> Vec<PathBuf> {
     let mut places = Vec::new();
@@ -112,12 +104,6 @@ fn newest_first(place: &Path) -> Vec<PathBuf> {
     let mut versions: Vec<u32> = entries.filter_map(|entry| number(entry.file_name())).collect();
     versions.sort_unstable_by(|one, other| other.cmp(one));
     versions.iter().map(|version| place.join(version.to_string()).join("bin")).collect()
-}
-
-fn starts_with_shebang(file: &Path) -> bool {
-    use std::io::Read as _;
-    let mut head = [0; 2];
-    fs::File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"#!"
 }
 
 /// `postgres (PostgreSQL) 15.18 (Debian …)`, `postgres (PostgreSQL) 19beta1`

@@ -5,14 +5,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::account::Account;
-
-/// What a server without TLS in it says when it is asked for it.
-pub(super) const NOT_SUPPORTED: &str = "SSL is not supported by this build";
-
-/// Who may connect: over TCP only with TLS.
-pub(super) const ACCESS: &str = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
-
 /// The server is no authority itself: clients refuse a certificate that is both.
 const EXTENSIONS: &str = "basicConstraints=critical,CA:FALSE\nsubjectAltName=DNS:localhost,IP:127.0.0.1\n\
      extendedKeyUsage=serverAuth\n";
@@ -22,7 +14,7 @@ const NEW_KEY: [&str; 5] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prim
 
 /// The files of one server.
 #[derive(Debug, Clone)]
-pub(super) struct Certificate {
+pub(crate) struct Certificate {
     /// The authority's certificate, for clients.
     pub authority: PathBuf,
     /// The server's certificate.
@@ -32,7 +24,7 @@ pub(super) struct Certificate {
 }
 
 /// Makes them in a directory that exists; the error says why it cannot be.
-pub(super) fn certificate(directory: &Path, account: Account) -> Result<Certificate, String> {
+pub(crate) fn certificate(directory: &Path) -> Result<Certificate, String> {
     let file = |name: &str| directory.join(name);
     fs::write(file("extensions"), EXTENSIONS).map_err(|error| error.to_string())?;
     let mut authority = vec!["req", "-x509", "-days", "2", "-subj", "/CN=karwan tests"];
@@ -47,10 +39,9 @@ pub(super) fn certificate(directory: &Path, account: Account) -> Result<Certific
     signature.extend(["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "server.crt"]);
     openssl(directory, &signature)?;
     let made = Certificate { authority: file("ca.crt"), certificate: file("server.crt"), key: file("server.key") };
-    // Postgres refuses a key that others can read.
+    // Servers refuse a key that others can read.
     let closed = fs::set_permissions(&made.key, fs::Permissions::from_mode(0o600));
-    closed.and_then(|()| account.own(&made.key)).map_err(|error| error.to_string())?;
-    Ok(made)
+    closed.map(|()| made).map_err(|error| error.to_string())
 }
 
 fn openssl(directory: &Path, words: &[&str]) -> Result<(), String> {

@@ -1,8 +1,8 @@
-//! What a test needs and a machine may lack.
+//! What is needed and a machine may lack.
 
 use crate::skip;
 
-/// A thing that a test needs, or why it cannot be had.
+/// A thing that is needed, or why it cannot be had.
 #[derive(Debug)]
 #[must_use = "a test that needs it takes it with `or_skip`"]
 pub enum Need<T> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(3);
 
 /// Looks again and again until `look` gives something, at most for `at_most`.
-pub(super) fn until<T>(at_most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn until<T>(at_most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {
         if let Some(seen) = look() {
@@ -27,12 +27,12 @@ fn pause() {
 }
 
 /// Waits for the end of a child, at most for so long.
-pub(super) fn ended(child: &mut Child, at_most: Duration) -> Option<ExitStatus> {
+pub fn ended(child: &mut Child, at_most: Duration) -> Option<ExitStatus> {
     until(at_most, || child.try_wait().ok().flatten())
 }
 
 /// Sends a signal (`QUIT`, `KILL`) to processes in one go; one that has gone is no error.
-pub(super) fn signal(name: &str, pids: &[u32]) {
+pub fn signal(name: &str, pids: &[u32]) {
     let mut shell = Command::new("sh");
     shell.args(["-c", "signal=$1; shift; kill -s \"$signal\" \"$@\"", "sh", name]);
     shell.args(pids.iter().map(u32::to_string)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -41,7 +41,7 @@ pub(super) fn signal(name: &str, pids: &[u32]) {
 }
 
 /// The children of a process: from `/proc`, else from `ps`.
-pub(super) fn children(parent: u32) -> Vec<u32> {
+pub fn children(parent: u32) -> Vec<u32> {
     if let Ok(text) = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")) {
         return text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
     }
@@ -56,7 +56,7 @@ pub(super) fn children(parent: u32) -> Vec<u32> {
 }
 
 /// Whether a process runs; one that has ended but was not yet waited for does not.
-pub(super) fn runs(pid: u32) -> bool {
+pub fn runs(pid: u32) -> bool {
     if Path::new("/proc/self/stat").exists() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
@@ -65,4 +65,13 @@ pub(super) fn runs(pid: u32) -> bool {
     let mut probe = Command::new("sh");
     probe.args(["-c", "kill -0 \"$1\"", "sh"]).arg(pid.to_string());
     probe.stdin(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Whether a process was stopped (`SIGSTOP`), with every thread of it; the signal takes its time. Where nothing says, it was.
+pub fn is_stopped(pid: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('T'))
+    })
 }

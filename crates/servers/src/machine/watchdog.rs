@@ -1,6 +1,6 @@
-//! The process that cleans up after a server, however the test process ends.
+//! The process that cleans up after a server, however the process that started it ends.
 //!
-//! It waits at a pipe whose other end only the test process holds (Rust opens pipes so that no started program inherits
+//! It waits at a pipe whose other end only that process holds (Rust opens pipes so that no started program inherits
 //! them). Each line in the pipe is the process number of the server, empty while there is none. At the end of the pipe
 //! it stops the server and removes its directories. In a process group of its own, it is not reached by Ctrl-C.
 
@@ -10,9 +10,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// `$@`: directories to remove. An immediate shutdown needs no checkpoint and leaves no shared memory behind; what does
-/// not follow within ten seconds is killed. A server that was killed leaves a piece of shared memory, whose number stands
-/// in the seventh line of a file of its own.
+/// `$@`: directories to remove. `QUIT` is the signal for an immediate end: Postgres needs no checkpoint then and leaves no
+/// shared memory behind; what does not follow within ten seconds (a stopped process, say) is killed. A Postgres that was
+/// killed leaves a piece of shared memory, whose number stands in the seventh line of a file of its own.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 pid=
@@ -30,7 +30,7 @@ rm -rf -- "$@"
 "#;
 
 /// Stands by one server.
-pub(super) struct Watchdog {
+pub(crate) struct Watchdog {
     process: Child,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for Watchdog {
 
 impl Watchdog {
     /// From now on the directories are removed at the end.
-    pub(super) fn over(directories: &[&Path]) -> io::Result<Self> {
+    pub(crate) fn over(directories: &[&Path]) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "sh"]).args(directories).current_dir("/").process_group(0);
         // A stream of ours that it held open would make a test runner wait for it.
@@ -51,7 +51,7 @@ impl Watchdog {
     }
 
     /// Says which process is the server, or that there is none.
-    pub(super) fn tell(&mut self, server: Option<u32>) -> io::Result<()> {
+    pub(crate) fn tell(&mut self, server: Option<u32>) -> io::Result<()> {
         let line = server.map_or_else(String::new, |pid| pid.to_string());
         let pipe = self.process.stdin.as_mut().expect("the pipe is open as long as the watchdog stands");
         pipe.write_all(format!("{line}\n").as_bytes())

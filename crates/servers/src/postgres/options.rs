@@ -1,14 +1,14 @@
-//! What a test may ask of a server of its own.
+//! What may be asked of a private server.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::files::Medium;
+use crate::machine::places::Medium;
 
 /// How a private server differs from the shared one.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Settings, as in `postgresql.conf`; they win over those of the testkit. A server with `fsync` other than `off` lies
+    /// Settings, as in `postgresql.conf`; they win over those that are here. A server with `fsync` other than `off` lies
     /// on a disk; others lie in memory where there is enough.
     pub settings: Vec<(String, String)>,
     /// Where the data lies, for instance on a small file system: a directory that is empty or does not exist. It is

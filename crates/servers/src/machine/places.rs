@@ -1,11 +1,10 @@
-//! Directory trees: copied, linked, given to another user.
+//! Where things lie: throw-away directories, the project's own cache.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-use super::account::Account;
 
 /// Names that a directory is tried under before giving up.
 const NAMES_MAX: u32 = 10_000;
@@ -22,23 +21,23 @@ const MEMORY_FREE_KB_MIN: u64 = 4 * 1024 * 1024;
 
 /// Where a throw-away directory lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Medium {
+pub enum Medium {
     /// In memory, where there is enough.
     Any,
     /// On a disk.
     Disk,
 }
 
-/// A new directory that nobody else uses: where `TMPDIR` says, else in memory when that will do, else in the temporary
-/// directory; in `/tmp` when the path would be too long for a socket.
-pub(super) fn throw_away_directory(medium: Medium) -> io::Result<PathBuf> {
+/// A new directory that nobody else uses, named after what it is for: where `TMPDIR` says, else in memory when that will
+/// do, else in the temporary directory; in `/tmp` when the path would be too long for a socket.
+pub fn throw_away_directory(what: &str, medium: Medium) -> io::Result<PathBuf> {
     let base = match std::env::var_os("TMPDIR").filter(|value| !value.is_empty()) {
         None if medium == Medium::Any && has_room(MEMORY) => PathBuf::from(MEMORY),
         Some(_) | None => fs::canonicalize(std::env::temp_dir())?,
     };
     let base = if base.as_os_str().len() + 32 > DIRECTORY_BYTES_MAX { PathBuf::from("/tmp") } else { base };
     for number in 0..NAMES_MAX {
-        let directory = base.join(format!("karwan-pg-{}-{number}", std::process::id()));
+        let directory = base.join(format!("karwan-{what}-{}-{number}", std::process::id()));
         match fs::create_dir(&directory) {
             Ok(()) => return Ok(directory),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -60,36 +59,20 @@ fn free_kb(printed: &str) -> Option<u64> {
     line.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// How a file of a tree gets to its new place.
-pub(super) type Place = fn(&Path, &Path) -> io::Result<()>;
-
-/// A file of its own with the same content and permissions.
-pub(super) fn copied(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to).map(drop)
+/// The project's own cache, as `cargo xtask` has it.
+pub(crate) fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("KARWAN_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("karwan")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache").join("karwan")))
+        .unwrap_or_else(|| std::env::temp_dir().join("karwan"))
 }
 
-/// The same file under a second name, or a copy where the new place is on another file system.
-pub(super) fn linked(from: &Path, to: &Path) -> io::Result<()> {
-    fs::hard_link(from, to).or_else(|_| copied(from, to))
-}
-
-/// Makes a tree anew at `to` (which may exist, empty), owned by the account. Links are followed.
-pub(super) fn replicate(from: &Path, to: &Path, account: Account, place: Place) -> io::Result<()> {
-    let mut waiting = vec![(from.to_owned(), to.to_owned())];
-    while let Some((from, to)) = waiting.pop() {
-        if from.is_dir() {
-            fs::create_dir_all(&to)?;
-            fs::set_permissions(&to, fs::metadata(&from)?.permissions())?;
-            for entry in fs::read_dir(&from)? {
-                let entry = entry?;
-                waiting.push((entry.path(), to.join(entry.file_name())));
-            }
-        } else {
-            place(&from, &to)?;
-        }
-        account.own(&to)?;
-    }
-    Ok(())
+/// The process that a script starts is not the one whose number we know.
+pub(crate) fn starts_with_shebang(file: &Path) -> bool {
+    use std::io::Read as _;
+    let mut head = [0; 2];
+    fs::File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"#!"
 }
 
 #[cfg(test)]

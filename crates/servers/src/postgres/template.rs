@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::account::Account;
-use super::files::{Medium, copied, replicate, throw_away_directory};
-use super::find::cache_directory;
+use super::files::{copied, replicate};
+use crate::machine::places::{Medium, cache_directory, throw_away_directory};
 
 /// The user that `initdb` makes.
 pub(super) const SUPERUSER: &str = "postgres";
 
-/// Changes whenever a template of an older testkit would be of no use.
+/// Changes whenever a template of an older release would be of no use.
 const FORMAT: u32 = 2;
 
 /// What makes a cluster.
@@ -63,7 +63,7 @@ impl Maker<'_> {
             return Ok(place);
         }
         // The user that runs initdb may not be able to write into the cache, which lies in our home.
-        let scratch = Scratch(throw_away_directory(Medium::Any)?);
+        let scratch = Scratch(throw_away_directory("pg", Medium::Any)?);
         self.account.own(&scratch.0)?;
         let data = scratch.0.join("data");
         self.init_into(&data)?;

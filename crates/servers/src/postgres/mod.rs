@@ -1,7 +1,7 @@
-//! Real Postgres servers for tests.
+//! Real Postgres servers.
 //!
 //! ```no_run
-//! let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+//! let Some(server) = karwan_servers::postgres::postgres().or_skip() else { return };
 //! let database = server.database();
 //! database.psql("CREATE TABLE kept (value int)").expect("the superuser may do anything");
 //! ```
@@ -12,22 +12,19 @@
 //! Where the programs come from, first hit wins: `KARWAN_POSTGRES_BIN` (a directory; `cargo xtask test` sets it), the
 //! `PATH`, Debian's place, the cache into which `cargo xtask test` installs. Every server lives in a throw-away
 //! directory (in memory where there is enough, unless `TMPDIR` is set), on a free port, as another user when the tests
-//! run as root. It ends with its test process, however that
+//! run as root. It ends with its process, however that
 //! ends: a watchdog process sees the end of a pipe, stops the server and removes the directory.
 //!
-//! Not here: installing Postgres (`xtask`), and a client library: `psql` does what the testkit itself asks a server.
+//! Not here: installing Postgres (`xtask`), and a client library: `psql` does what is asked of a server here.
 
 mod account;
 mod client;
 mod files;
 mod find;
 mod options;
-mod process;
 mod reach;
 mod server;
 mod template;
-mod tls;
-mod watchdog;
 
 use std::sync::LazyLock;
 
