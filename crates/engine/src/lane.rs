@@ -3,15 +3,35 @@
 //! Invariants: events of one key leave in the order of the log; a key with a parked event lets nothing pass by; the
 //! position never passes an event that is not finished, parked or buried.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use karwan_store::consumer::Parked;
 use karwan_store::log::{LogRow, Seq};
 use karwan_store::write_set::TenantBits;
 
+use crate::trial::{Rule, is_left_out};
+
 /// A key within its tenant.
 pub type Key = (TenantBits, String);
+
+/// What waits in a lane.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    /// The first parked event of every key that has one, in the order of the log.
+    pub parked: Vec<Parked>,
+    /// Keys that an operator has stopped.
+    pub paused: Vec<Key>,
+    /// Whether more keys wait than these.
+    pub beyond: bool,
+}
+
+/// A row that a worker has.
+struct Taken {
+    row: Arc<LogRow>,
+    /// It was forgotten meanwhile, and is read again.
+    forgotten: bool,
+}
 
 /// What is known of a lane.
 #[derive(Default)]
@@ -20,17 +40,33 @@ pub struct Lane {
     /// Whose turn it is.
     turns: VecDeque<TenantBits>,
     /// Taken by the worker, and not finished.
-    taken: BTreeSet<Seq>,
-    parked: HashMap<Key, VecDeque<Parked>>,
+    taken: BTreeMap<Seq, Taken>,
+    /// The first parked event of every key that waits; those behind it are in the store alone.
+    parked: HashMap<Key, Parked>,
+    /// When those of them may go that wait for a time, the next one first: thousands may wait, and every batch asks.
+    dues: BTreeSet<(i64, Key)>,
+    /// Keys that an operator has stopped.
+    paused: HashSet<Key>,
+    /// Whether keys wait that are in the store alone.
+    beyond: bool,
     queued: usize,
 }
 
 impl Lane {
-    /// A lane as it is taken over: with what waits in it, in the order of the log.
-    pub fn with_parked(parked: Vec<Parked>) -> Self {
+    /// A lane as it is taken over: with what waits in it.
+    pub fn with(waiting: Waiting) -> Self {
         let mut lane = Self::default();
-        parked.into_iter().for_each(|event| lane.park(event));
+        lane.know(waiting);
         lane
+    }
+
+    /// What waits in it, as the store knows it.
+    pub fn know(&mut self, Waiting { parked, paused, beyond }: Waiting) {
+        self.beyond = beyond;
+        self.parked.clear();
+        self.dues.clear();
+        parked.into_iter().for_each(|event| self.park(event));
+        self.paused = paused.into_iter().collect();
     }
 
     /// Queues a row behind its tenant's others.
@@ -43,11 +79,16 @@ impl Lane {
         self.queued += 1;
     }
 
-    /// Forgets what is queued; it will be read again.
+    /// Forgets what is queued; it will be read again. Answers it, with what the worker has taken since it was queued.
     pub fn forget(&mut self) -> Vec<Arc<LogRow>> {
         self.turns.clear();
         self.queued = 0;
-        std::mem::take(&mut self.queues).into_values().flatten().collect()
+        let mut rows: Vec<_> = std::mem::take(&mut self.queues).into_values().flatten().collect();
+        for taken in self.taken.values_mut().filter(|taken| !taken.forgotten) {
+            taken.forgotten = true;
+            rows.push(taken.row.clone());
+        }
+        rows
     }
 
     /// The next rows, in the order of the log: a quarter of the batch of each tenant in turn, or all of one that is alone.
@@ -67,19 +108,32 @@ impl Lane {
         }
         self.queued -= rows.len();
         rows.sort_by_key(|row| row.seq);
-        self.taken.extend(rows.iter().map(|row| row.seq));
+        self.taken.extend(rows.iter().map(|row| (row.seq, Taken { row: row.clone(), forgotten: false })));
         rows
     }
 
-    /// A taken row is finished: handled, parked or buried.
-    pub fn finish(&mut self, seq: Seq) {
-        self.taken.remove(&seq);
+    /// How many rows are queued.
+    pub fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// Whose rows are queued.
+    pub fn tenants(&self) -> impl Iterator<Item = TenantBits> {
+        self.queues.keys().copied()
+    }
+
+    /// A taken row is finished: handled, parked or buried. Answers it, unless it was forgotten meanwhile.
+    pub fn finish(&mut self, seq: Seq) -> Option<Arc<LogRow>> {
+        self.taken.remove(&seq).filter(|taken| !taken.forgotten).map(|taken| taken.row)
     }
 
     /// Everything up to here is finished, as far as this lane knows; `read` is how far the log was read for it.
     pub fn position(&self, read: Seq) -> Seq {
+        if is_left_out(Rule::Ack) {
+            return read;
+        }
         let queued = self.queues.values().filter_map(|queue| queue.front()).map(|row| row.seq);
-        let lowest = queued.chain(self.taken.first().copied()).min();
+        let lowest = queued.chain(self.taken.keys().next().copied()).min();
         lowest.map_or(read, |seq| (seq - 1).min(read))
     }
 
@@ -88,15 +142,23 @@ impl Lane {
         self.queued == 0 && self.taken.is_empty()
     }
 
-    /// Whether a row must wait behind a parked one of its key.
-    pub fn must_wait(&self, row: &LogRow) -> bool {
-        self.parked.contains_key(&(row.tenant, row.key.clone()))
+    /// Whether nothing is taken.
+    pub fn is_at_rest(&self) -> bool {
+        self.taken.is_empty()
     }
 
-    /// Whether this very event is parked.
+    /// Whether a row must wait: behind a parked one of its key, or because its key was stopped.
+    pub fn must_wait(&self, row: &LogRow) -> bool {
+        if self.parked.is_empty() && self.paused.is_empty() {
+            return false;
+        }
+        let key = (row.tenant, row.key.clone());
+        self.parked.contains_key(&key) || self.paused.contains(&key)
+    }
+
+    /// Whether this very event is the first parked one of its key.
     pub fn is_parked(&self, row: &LogRow) -> bool {
-        let queue = self.parked.get(&(row.tenant, row.key.clone()));
-        queue.is_some_and(|queue| queue.iter().any(|event| event.event == row.event))
+        self.parked.get(&(row.tenant, row.key.clone())).is_some_and(|head| head.event == row.event)
     }
 
     /// Whoever had taken rows has given up; they are read again.
@@ -104,32 +166,62 @@ impl Lane {
         self.taken.clear();
     }
 
-    /// An event waits behind those of its key, or has moved its due time.
+    /// An event was parked: as the first of its key, or behind it; or its due time has moved.
     pub fn park(&mut self, event: Parked) {
-        let queue = self.parked.entry((event.tenant, event.key.clone())).or_default();
-        match queue.iter_mut().find(|other| other.event == event.event) {
-            Some(other) => *other = event,
-            None => queue.push_back(event),
-        }
-    }
-
-    /// The first of a key's parked events is done with; the next one may go at once.
-    pub fn unpark(&mut self, event: &Parked) {
         let key = (event.tenant, event.key.clone());
-        if let Some(queue) = self.parked.get_mut(&key) {
-            queue.retain(|other| other.event != event.event);
-            if queue.is_empty() {
-                self.parked.remove(&key);
-            }
+        // One that is handled again comes before what waited already.
+        let first = |head: &Parked| head.event == event.event || event.seq < head.seq;
+        if self.parked.get(&key).is_none_or(first) {
+            self.put(key, Some(event));
         }
     }
 
-    /// The first parked event of every key whose time has come, in the order of the log.
-    pub fn due(&self, now_ms: i64) -> Vec<Parked> {
-        let heads = self.parked.values().filter_map(VecDeque::front);
-        let mut due: Vec<Parked> = heads.filter(|head| head.due.is_some_and(|due| due <= now_ms)).cloned().collect();
+    /// The first of a key's parked events is done with; here is the one behind it, if there is one.
+    pub fn promote(&mut self, done: &Parked, next: Option<Parked>) {
+        self.put((done.tenant, done.key.clone()), next);
+    }
+
+    fn put(&mut self, key: Key, head: Option<Parked>) {
+        let due = head.as_ref().and_then(|head| head.due);
+        let before = match head {
+            Some(head) => self.parked.insert(key.clone(), head),
+            None => self.parked.remove(&key),
+        };
+        if let Some(due) = before.and_then(|before| before.due) {
+            self.dues.remove(&(due, key.clone()));
+        }
+        if let Some(due) = due {
+            self.dues.insert((due, key));
+        }
+    }
+
+    /// Whether keys may wait that are not known here.
+    pub fn waits_beyond(&self) -> bool {
+        self.beyond
+    }
+
+    /// How many keys wait.
+    pub fn waiting(&self) -> usize {
+        self.parked.len()
+    }
+
+    /// The first parked events of keys whose time has come, those first that came first, and no more than so many; in the
+    /// order of the log.
+    pub fn due(&self, now_ms: i64, most: usize) -> Vec<Parked> {
+        let heads = self.may_go(now_ms).filter_map(|key| self.parked.get(key));
+        let mut due: Vec<Parked> = heads.take(most).cloned().collect();
         due.sort_by_key(|event| event.seq);
         due
+    }
+
+    /// Whether any is due.
+    pub fn has_due(&self, now_ms: i64) -> bool {
+        self.may_go(now_ms).next().is_some()
+    }
+
+    fn may_go(&self, now_ms: i64) -> impl Iterator<Item = &Key> {
+        let due = self.dues.iter().take_while(move |(due, _)| *due <= now_ms).map(|(_, key)| key);
+        due.filter(|key| self.paused.is_empty() || !self.paused.contains(*key))
     }
 }
 
@@ -140,7 +232,7 @@ mod tests {
     use karwan_envelope::ids::EventId;
     use karwan_store::log::LogRow;
 
-    use super::Lane;
+    use super::{Lane, Waiting};
 
     fn row(seq: i64, tenant: u128) -> LogRow {
         LogRow {
@@ -186,14 +278,51 @@ mod tests {
             let row = LogRow { key: "k".to_owned(), ..row(seq, 1) };
             row.parked(due, 1, String::new())
         };
-        let mut lane = Lane::with_parked(vec![parked(1, Some(50)), parked(2, Some(0))]);
+        let mut lane = Lane::with(Waiting { parked: vec![parked(1, Some(50))], ..Waiting::default() });
+        lane.park(parked(2, Some(0)));
         assert!(lane.must_wait(&LogRow { key: "k".to_owned(), ..row(3, 1) }));
         assert!(!lane.must_wait(&LogRow { key: "k".to_owned(), ..row(3, 2) }));
-        assert_eq!(lane.due(49), []);
-        assert_eq!(lane.due(50), [parked(1, Some(50))]);
-        lane.unpark(&parked(1, Some(50)));
-        assert_eq!(lane.due(50), [parked(2, Some(0))]);
-        lane.unpark(&parked(2, Some(0)));
-        assert_eq!(lane.due(i64::MAX), []);
+        assert_eq!(lane.due(49, 9), []);
+        assert_eq!(lane.due(50, 9), [parked(1, Some(50))]);
+        lane.promote(&parked(1, Some(50)), Some(parked(2, Some(0))));
+        assert_eq!(lane.due(50, 9), [parked(2, Some(0))]);
+        lane.promote(&parked(2, Some(0)), None);
+        assert_eq!(lane.due(i64::MAX, 9), []);
+    }
+
+    #[test]
+    fn a_key_that_was_stopped_lets_nothing_pass_until_it_goes_on() {
+        let of_key = |seq| LogRow { key: "k".to_owned(), ..row(seq, 1) };
+        let stopped = |parked| Waiting { parked, paused: vec![(1, "k".to_owned())], beyond: false };
+        let mut lane = Lane::with(stopped(Vec::new()));
+        assert!(lane.must_wait(&of_key(3)));
+        assert!(!lane.must_wait(&row(4, 1)));
+        lane.park(of_key(3).parked(Some(0), 0, String::new()));
+        assert!(!lane.has_due(9));
+        lane.know(Waiting { parked: vec![of_key(3).parked(Some(0), 0, String::new())], ..Waiting::default() });
+        assert_eq!(lane.due(9, 9).len(), 1);
+    }
+
+    #[test]
+    fn no_more_is_taken_of_what_is_due_than_is_wanted_and_nothing_is_left_out_for_ever() {
+        let parked = |seq: i64| row(seq, 1).parked(Some(100 - seq), 1, String::new());
+        let mut lane = Lane::with(Waiting { parked: (1..=9).map(parked).collect(), ..Waiting::default() });
+        // Those whose time came first, in the order of the log.
+        assert_eq!(lane.due(100, 2), [parked(8), parked(9)]);
+        lane.promote(&parked(8), None);
+        lane.park(row(9, 1).parked(Some(200), 2, String::new()));
+        assert_eq!(lane.due(100, 2), [parked(6), parked(7)]);
+    }
+
+    #[test]
+    fn one_that_is_handled_again_goes_before_what_waited_already() {
+        let parked = |seq, due| {
+            let row = LogRow { key: "k".to_owned(), ..row(seq, 1) };
+            row.parked(due, 1, String::new())
+        };
+        let mut lane = Lane::with(Waiting { parked: vec![parked(5, Some(50))], ..Waiting::default() });
+        lane.park(parked(2, Some(0)));
+        lane.park(parked(3, Some(0)));
+        assert_eq!(lane.due(50, 9), [parked(2, Some(0))]);
     }
 }

@@ -1,32 +1,42 @@
 //! What the tasks of one process share: the lanes that it holds, and how far the log was read for them.
 //!
-//! One reader a process, queues a tenant: a tenant that fills its share is read apart from there on, so that others pass
-//! it by. Bounds: [`TENANT_CAP`] rows queued of one tenant, [`QUEUED_MAX`] of all.
+//! What is held and queued is decided in `state`, which is pure; here are the lock around it, the store, and the reading.
+
+mod ahead;
+mod fed;
+mod reading;
+mod state;
 
 use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use karwan_envelope::cause::{Producer, Residency};
 use karwan_envelope::mint::Random;
 use karwan_envelope::time::Clock;
-use karwan_store::consumer::LaneTaken;
+use karwan_store::Store;
+use karwan_store::consumer::{LaneTaken, Suspension};
 use karwan_store::log::{LogRow, Seq};
 use karwan_store::write_set::{LaneHold, TenantBits};
-use karwan_store::{Error, Store};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::consumer::Consumer;
-use crate::lane::Lane;
+use crate::health::Health;
+use crate::lane::{Key, Lane, Waiting};
+use crate::turns::{Rank, Turn, Turns};
+pub use ahead::ReadAhead;
+use fed::Fed;
+pub(crate) use reading::Read;
+use state::{Admitted, Held, State};
 
-/// Rows of one tenant that are queued; beyond, it is read apart.
-pub const TENANT_CAP: usize = 2048;
-/// Rows that are queued in all; beyond, reading pauses.
-pub const QUEUED_MAX: usize = 32 * TENANT_CAP;
-/// A reader that is further behind looks first who has rows at all.
-const SWEEP_BEHIND: Seq = 10_000;
-const PAGE: usize = 1000;
 /// Transactions of handlers that are under way at once.
 const FLUSHES_MAX: usize = 4;
+/// Large batches that are under way at once, in their handlers or in their transactions.
+const BATCHES_MAX: usize = 5;
+/// A batch of fewer needs no turn: a database that commits in groups wants many of them at once.
+const LARGE: usize = 16;
+/// What is known of a lane must be asked for again, whatever operators did.
+const UNKNOWN: i64 = -1;
 
 /// See the module.
 pub(crate) struct Shared {
@@ -36,107 +46,68 @@ pub(crate) struct Shared {
     pub producer: Producer,
     pub residency: Residency,
     state: Mutex<State>,
+    about: Mutex<About>,
     flushes: Semaphore,
+    turns: Arc<Turns>,
     /// Something may be read.
     pub wake: Notify,
+    /// A tenant that is read apart may have room.
+    pub room: Notify,
 }
 
+/// What is known of consumers besides their lanes.
 #[derive(Default)]
-struct State {
-    /// How far the log was read, but for the tenants that are read apart.
-    read: Seq,
-    /// Tenants that are read apart, and how far each was.
-    apart: BTreeMap<TenantBits, Seq>,
-    counts: HashMap<TenantBits, usize>,
-    queued: usize,
-    lanes: BTreeMap<(String, u16), Held>,
-    /// Goes up whenever what was read is forgotten.
-    reading: u64,
+struct About {
+    health: HashMap<String, Health>,
+    /// Consumers that are suspended, and why.
+    suspended: BTreeMap<String, String>,
+    /// How often operators have changed something of a consumer.
+    revisions: HashMap<String, i64>,
+    /// The lanes under which calls to the outside are made, and streams are fed.
+    calls: Vec<LaneHold>,
+    /// How far streams are fed from the log.
+    published: BTreeMap<String, Seq>,
 }
 
-struct Held {
-    epoch: i64,
-    consumer: Arc<Consumer>,
-    lane: Lane,
-    /// Up to here somebody else may have handled rows.
-    seen: Seq,
-    saved: Seq,
-    work: Arc<Notify>,
+/// A lane that was taken.
+pub(crate) struct TakenLane {
+    pub consumer: Arc<Consumer>,
+    pub number: u16,
+    pub taken: LaneTaken,
+    pub known: Known,
 }
 
-/// What is read next.
-enum Plan {
-    Nothing,
-    Sweep { after: Seq },
-    Page { after: Seq, apart: Vec<TenantBits>, behind: Vec<(TenantBits, Seq)> },
-}
-
-impl State {
-    /// Everything up to here was read for every lane.
-    fn read_for_all(&self) -> Seq {
-        self.apart.values().copied().min().map_or(self.read, |apart| apart.min(self.read))
-    }
-
-    fn position(&self, held: &Held) -> Seq {
-        held.lane.position(self.read_for_all()).max(held.saved)
-    }
-
-    /// Forgets what is queued and reads again from the lowest position.
-    fn read_again(&mut self) {
-        let positions: Vec<Seq> = self.lanes.values().map(|held| self.position(held)).collect();
-        let read = self.read;
-        for held in self.lanes.values_mut() {
-            held.lane.forget();
-            held.seen = held.seen.max(read);
-        }
-        self.read = positions.into_iter().min().unwrap_or(read);
-        self.apart.clear();
-        self.counts.clear();
-        self.queued = 0;
-        self.reading += 1;
-    }
-
-    /// Queues a row for every lane that wants it; whether its tenant has more than its share now.
-    fn push(&mut self, row: LogRow) -> bool {
-        let row = Arc::new(row);
-        for ((_, number), held) in &mut self.lanes {
-            if held.consumer.handler(&row.subject).is_some() && row.slot % held.consumer.lanes == *number {
-                held.lane.push(row.clone());
-                held.work.notify_one();
-                *self.counts.entry(row.tenant).or_default() += 1;
-                self.queued += 1;
-            }
-        }
-        self.counts.get(&row.tenant).copied().unwrap_or_default() >= TENANT_CAP
-    }
-
-    fn plan(&self, safe: Seq) -> Plan {
-        if self.lanes.is_empty() {
-            return Plan::Nothing;
-        }
-        if safe - self.read > SWEEP_BEHIND {
-            return Plan::Sweep { after: self.read };
-        }
-        let room = |tenant: &TenantBits| self.counts.get(tenant).copied().unwrap_or_default() <= TENANT_CAP / 2;
-        let behind =
-            self.apart.iter().filter(|(tenant, _)| room(tenant)).map(|(tenant, seq)| (*tenant, *seq)).collect();
-        Plan::Page { after: self.read, apart: self.apart.keys().copied().collect(), behind }
-    }
+/// What is known of a lane that was taken.
+pub(crate) struct Known {
+    /// The life of the store before it was taken: in another one it is nobody's.
+    pub life: i64,
+    /// By which it is known what waits in it.
+    pub revision: i64,
+    pub lane: Lane,
+    /// Subjects that other releases of its consumer handle, and this program does not.
+    pub others: Vec<String>,
 }
 
 impl Shared {
     pub fn new(
         store: Store,
         (clock, random): (Arc<dyn Clock>, Arc<dyn Random>),
-        producer: Producer,
-        residency: Residency,
+        (producer, residency): (Producer, Residency),
+        ahead: ReadAhead,
     ) -> Self {
-        let (state, flushes, wake) = (Mutex::default(), Semaphore::new(FLUSHES_MAX), Notify::new());
-        Self { store, clock, random, producer, residency, state, flushes, wake }
+        let (state, about) = (Mutex::new(State::new(ahead)), Mutex::default());
+        let (flushes, turns) = (Semaphore::new(FLUSHES_MAX), Turns::new(BATCHES_MAX));
+        let (wake, room) = (Notify::new(), Notify::new());
+        Self { store, clock, random, producer, residency, state, about, flushes, turns, wake, room }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics while holding it")
+    }
+
+    /// Never locked before the state: the other way round only.
+    fn about(&self) -> MutexGuard<'_, About> {
+        self.about.lock().expect("nothing panics while holding it")
     }
 
     pub fn now_ms(&self) -> i64 {
@@ -145,178 +116,315 @@ impl Shared {
 
     /// A turn at the database, which is quickest with few at once.
     pub async fn flush_turn(&self) -> Option<SemaphorePermit<'_>> {
-        self.flushes.acquire().await.ok()
+        let turn = self.flushes.acquire().await.ok();
+        self.store.heard("a turn at the database").await;
+        turn
+    }
+
+    /// A turn to begin a batch of a lane, where it is a large one. `work` says that something was queued: it may be of a
+    /// small tenant.
+    pub async fn batch_turn(&self, hold: &LaneHold, work: &Notify) -> Option<Turn> {
+        let (queued, mut has_small) = self.state().queued_in(hold);
+        if queued < LARGE {
+            return None;
+        }
+        let rank = |has_small: bool| if has_small { Rank::Small } else { Rank::Flood };
+        let mut next = pin!(self.turns.next(rank(has_small)));
+        loop {
+            let turn = tokio::select! {
+                biased;
+                turn = &mut next => Some(turn),
+                () = work.notified(), if !has_small => None,
+            };
+            self.store.heard("a turn to begin a batch").await;
+            if turn.is_some() {
+                return turn;
+            }
+            (_, has_small) = self.state().queued_in(hold);
+            if has_small {
+                next.set(self.turns.next(rank(has_small)));
+            }
+        }
     }
 
     /// Does something with a lane that is held; with an empty one where it is held no more.
     pub fn lane<T>(&self, hold: &LaneHold, work: impl FnOnce(&mut Lane) -> T) -> T {
-        let mut state = self.state();
-        match state.lanes.get_mut(&(hold.consumer.clone(), hold.lane)) {
-            Some(held) if held.epoch == hold.epoch => work(&mut held.lane),
-            Some(_) | None => work(&mut Lane::default()),
+        match self.state().held(hold) {
+            Some(held) => work(&mut held.lane),
+            None => work(&mut Lane::default()),
         }
     }
 
-    pub fn seen(&self, hold: &LaneHold) -> Seq {
-        self.state().lanes.get(&(hold.consumer.clone(), hold.lane)).map_or(0, |held| held.seen)
+    /// Whether a lane is held as it was.
+    pub fn is_held(&self, hold: &LaneHold) -> bool {
+        self.state().is_held(hold)
     }
 
-    /// A queued row of a tenant is finished.
-    pub fn uncount(&self, tenant: TenantBits) {
+    /// Whether a row must wait behind a parked one of its key; nobody knows once the lane is held no more.
+    pub fn must_wait(&self, hold: &LaneHold, row: &LogRow) -> Option<bool> {
+        self.state().held(hold).map(|held| held.lane.must_wait(row))
+    }
+
+    /// Those of some rows that somebody else may have handled, and by which reading of the log.
+    pub fn doubted(&self, hold: &LaneHold, rows: &[Arc<LogRow>]) -> (Vec<Arc<LogRow>>, u64) {
         let mut state = self.state();
-        if let Some(count) = state.counts.get_mut(&tenant) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                state.counts.remove(&tenant);
-            }
-            state.queued = state.queued.saturating_sub(1);
+        let doubted = state.held(hold).map(|held| rows.iter().filter(|row| held.doubts(row)).cloned().collect());
+        (doubted.unwrap_or_default(), state.reading)
+    }
+
+    /// What a lane has queued of these tenants by this reading of the log was hardly handled by anybody before. Once it is read
+    /// again, rows that were under way may be; and what a stream delivers may always be.
+    pub fn trust(&self, hold: &LaneHold, reading: u64, tenants: impl IntoIterator<Item = TenantBits>) {
+        let mut state = self.state();
+        if state.reading == reading
+            && let Some(held) = state.held(hold).filter(|held| held.fed.is_none())
+        {
+            held.trusted.extend(tenants);
         }
-        drop(state);
-        self.wake.notify_one();
     }
 
-    /// Takes a lane in, with what waits in it; answers where its worker is told of work.
-    pub fn admit(&self, consumer: &Arc<Consumer>, hold: &LaneHold, taken: LaneTaken, lane: Lane) -> Arc<Notify> {
-        let LaneTaken { epoch, position, seen } = taken;
-        let work = Arc::new(Notify::new());
-        let held = Held { epoch, consumer: consumer.clone(), lane, seen, saved: position, work: work.clone() };
-        let mut state = self.state();
-        let first = state.lanes.is_empty();
-        // Before it is there: nothing was read for it yet.
-        state.read_again();
-        state.read = if first { position } else { state.read.min(position) };
-        state.lanes.insert((hold.consumer.clone(), hold.lane), held);
-        drop(state);
+    /// Takes lanes in, with what waits in them; answers for each where its worker is told of work.
+    pub fn admit(&self, lanes: Vec<TakenLane>) -> Vec<Arc<Notify>> {
+        let (mut admitted, mut works) = (Vec::new(), Vec::new());
+        for TakenLane { consumer, number, taken: LaneTaken { epoch, position, seen }, known } in lanes {
+            let Known { life, revision, lane, others } = known;
+            let work = Arc::new(Notify::new());
+            let mut held = Held::new((epoch, revision), (position, seen), lane, work.clone());
+            held.life = life;
+            held.fed = consumer.stream.is_some().then(|| Fed::from(position));
+            let stopped = self.suspended(&consumer.name).is_some();
+            admitted.push(Admitted { consumer, number, held, stopped, others });
+            works.push(work);
+        }
+        self.state().admit(admitted);
         self.wake.notify_one();
-        work
+        works
+    }
+
+    /// Other releases of a consumer handle these subjects, and this program does not. They become fewer only: one more is
+    /// heard of when a lane is taken, after it was taken away.
+    pub fn fewer_others(&self, consumer: &str, others: Vec<String>) {
+        let mut state = self.state();
+        let known = state.consumers.get(consumer).map(|of| of.others.clone()).unwrap_or_default();
+        state.others(consumer, known.into_iter().filter(|subject| others.contains(subject)).collect());
+    }
+
+    /// Subjects of a consumer that other releases of it handle, and this program does not.
+    pub fn others(&self, consumer: &str) -> Vec<String> {
+        self.state().consumers.get(consumer).map(|of| of.others.clone()).unwrap_or_default()
     }
 
     /// Lets a lane go, whoever has it now.
     pub fn dismiss(&self, hold: &LaneHold) {
-        let mut state = self.state();
-        let key = (hold.consumer.clone(), hold.lane);
-        if state.lanes.get(&key).is_some_and(|held| held.epoch == hold.epoch) {
-            state.lanes.remove(&key);
-            state.read_again();
-        }
+        self.about().calls.retain(|calls| calls != hold);
+        self.state().dismiss(hold);
+        // What it had queued may be room for another.
+        self.room.notify_one();
     }
 
     /// What a worker had taken is read again.
     pub fn give_back(&self, hold: &LaneHold) {
-        self.lane(hold, Lane::give_back);
-        self.state().read_again();
+        let mut state = self.state();
+        if let Some(Held { lane, fed: Some(fed), .. }) = state.held(hold) {
+            return fed.give_back(lane);
+        }
+        // First: until it is read again, what was taken holds the position back.
+        state.read_again();
+        if let Some(held) = state.held(hold) {
+            held.lane.give_back();
+        }
+    }
+
+    /// A row that was taken is finished: handled, parked or buried. The reader is woken where that has made room for what it
+    /// waits to read.
+    pub fn finish(&self, hold: &LaneHold, row: &LogRow) {
+        let room = self.state().finish(hold, row.seq);
+        if room {
+            self.wake.notify_one();
+            self.room.notify_one();
+        }
     }
 
     /// The lanes of a consumer that are held here.
     pub fn held(&self, consumer: &str) -> Vec<LaneHold> {
         let state = self.state();
-        let of_it = state.lanes.iter().filter(|((name, _), _)| name == consumer);
-        let hold = |((name, lane), held): (&(String, u16), &Held)| LaneHold {
-            consumer: name.clone(),
-            lane: *lane,
-            epoch: held.epoch,
-        };
-        of_it.map(hold).collect()
+        let hold =
+            |(lane, held): (&u16, &Held)| LaneHold { consumer: consumer.to_owned(), lane: *lane, epoch: held.epoch };
+        state.consumers.get(consumer).map(|of| of.lanes.iter().map(hold).collect()).unwrap_or_default()
+    }
+
+    /// Every lane that is held here.
+    pub fn holds(&self) -> Vec<LaneHold> {
+        let names: Vec<String> = self.state().consumers.keys().cloned().collect();
+        let mut holds: Vec<LaneHold> = names.iter().flat_map(|name| self.held(name)).collect();
+        holds.extend(self.about().calls.iter().cloned());
+        holds
+    }
+
+    /// Calls to the outside are made under this lane, until it is dismissed.
+    pub fn admit_calls(&self, hold: &LaneHold) {
+        self.about().calls.push(hold.clone());
+    }
+
+    /// Whether calls are still made under a lane.
+    pub fn calls_under(&self, hold: &LaneHold) -> bool {
+        self.about().calls.contains(hold)
     }
 
     /// A lane's position, where it has moved since it was saved.
     pub fn moved(&self, hold: &LaneHold) -> Option<Seq> {
         let state = self.state();
-        let held = state.lanes.get(&(hold.consumer.clone(), hold.lane))?;
-        Some(state.position(held)).filter(|position| *position > held.saved)
+        let (position, held) = state.position(hold)?;
+        Some(position).filter(|position| *position > held.saved)
     }
 
     /// A position was saved.
     pub fn saved(&self, hold: &LaneHold, position: Seq) {
-        if let Some(held) = self.state().lanes.get_mut(&(hold.consumer.clone(), hold.lane)) {
+        if let Some(held) = self.state().held(hold) {
             held.saved = held.saved.max(position);
+            if held.fed.is_none() && held.saved >= held.seen {
+                held.seen = 0;
+                held.trusted.clear();
+            }
         }
     }
 
     /// The lowest position of a consumer's lanes that are held here, and how many those are.
     pub fn position(&self, consumer: &str) -> Option<(Seq, usize)> {
         let state = self.state();
-        let of_it = state.lanes.iter().filter(|((name, _), _)| name == consumer);
-        let positions: Vec<Seq> = of_it.map(|(_, held)| state.position(held)).collect();
-        Some((*positions.iter().min()?, positions.len()))
+        let of = state.consumers.get(consumer)?;
+        // In another life these are numbers of other events, also before it is known that nobody holds a lane there: a copy was
+        // put in the place of the store, or a failover lost commits.
+        let life = self.store.relay().incarnation();
+        let lowest = state.lowest(of).filter(|_| of.lanes.values().all(|held| held.life == life))?;
+        Some((lowest, of.lanes.len()))
     }
 
-    /// Whether nothing is queued, under way or due in any lane.
+    /// Whether nothing is queued, under way or due in any lane; of a consumer that is suspended, whether nothing is under way.
     pub fn is_idle(&self, now_ms: i64) -> bool {
-        self.state().lanes.values().all(|held| held.lane.is_idle() && held.lane.due(now_ms).is_empty())
-    }
-
-    /// Reads what can be read now; whether there may be more at once.
-    pub async fn read(&self) -> Result<bool, Error> {
-        let relay = self.store.relay();
-        let safe = relay.safe().await?;
-        let (plan, reading, full) = {
-            let state = self.state();
-            (state.plan(safe), state.reading, state.queued >= QUEUED_MAX)
+        let state = self.state();
+        let is_idle = |stopped: bool, lane: &Lane| match stopped {
+            true => lane.is_at_rest(),
+            false => lane.is_idle() && !lane.has_due(now_ms),
         };
-        match plan {
-            Plan::Nothing => Ok(false),
-            Plan::Sweep { after } => {
-                let tenants = relay.tenants(after, safe).await?;
-                let mut state = self.state();
-                if state.reading == reading {
-                    tenants.into_iter().for_each(|tenant| {
-                        state.apart.entry(tenant).or_insert(after);
-                    });
-                    state.read = safe;
-                }
-                Ok(true)
-            }
-            Plan::Page { after, apart, behind } => {
-                let mut more = false;
-                if !full && safe > after {
-                    let rows = relay.rows_of_others(after, safe, &apart, PAGE).await?;
-                    more |= rows.len() == PAGE;
-                    self.take_in(rows, reading, safe);
-                }
-                for (tenant, from) in behind {
-                    more |= self.read_apart(tenant, from, reading).await?;
-                }
-                Ok(more)
-            }
+        state.consumers.values().all(|of| of.lanes.values().all(|held| is_idle(of.stopped, &held.lane)))
+    }
+
+    /// Notes how an event of a key went; says what is wrong where its consumer is.
+    pub fn note(&self, consumer: &str, key: Key, failed: bool) -> Option<String> {
+        let mut about = self.about();
+        match about.health.get_mut(consumer) {
+            Some(health) => health.note(key, failed),
+            // Nothing has failed yet, and nothing does now: most consumers never need more.
+            None if !failed => None,
+            None => about.health.entry(consumer.to_owned()).or_default().note(key, failed),
         }
     }
 
-    fn take_in(&self, rows: Vec<LogRow>, reading: u64, safe: Seq) {
-        let mut state = self.state();
-        if state.reading != reading {
-            return;
+    /// What waits for the lanes that are held here, by service: up to where everything is finished, and how many numbers of the
+    /// log follow.
+    pub fn backlog(&self) -> BTreeMap<String, (Seq, u64)> {
+        let state = self.state();
+        let mut backlog: BTreeMap<String, (Seq, u64)> = BTreeMap::new();
+        for of in state.consumers.values().filter(|of| of.consumer.stream.is_none()) {
+            let position = state.lowest(of).unwrap_or(state.safe);
+            let entry = backlog.entry(of.consumer.service.clone()).or_insert((position, 0));
+            let lowest = entry.0.min(position);
+            *entry = (lowest, (state.safe - lowest).max(0).unsigned_abs());
         }
-        let last = rows.last().map(|row| row.seq).filter(|_| rows.len() == PAGE);
-        for row in rows {
-            let (tenant, seq) = (row.tenant, row.seq);
-            if !state.apart.contains_key(&tenant) && state.push(row) {
-                state.apart.insert(tenant, seq);
-            }
-        }
-        state.read = last.unwrap_or(safe).max(state.read);
+        backlog
     }
 
-    /// Reads on in one tenant that is read apart; whether there may be more.
-    async fn read_apart(&self, tenant: TenantBits, from: Seq, reading: u64) -> Result<bool, Error> {
-        let until = self.state().read;
-        let rows = self.store.relay().rows_of(tenant, from, until, TENANT_CAP / 2).await?;
-        let full = rows.len() == TENANT_CAP / 2;
+    /// How many keys of a consumer wait in the lanes that are held here.
+    pub fn waiting(&self, consumer: &str) -> usize {
+        let state = self.state();
+        let lanes = state.consumers.get(consumer).into_iter().flat_map(|of| of.lanes.values());
+        lanes.map(|held| held.lane.waiting()).sum()
+    }
+
+    /// Whether fewer keys of a consumer may wait soon: some are due, or a lane has room for those that it does not know.
+    pub fn may_thin_out(&self, consumer: &Consumer) -> bool {
+        let now = self.now_ms();
+        let state = self.state();
+        let Some(of) = state.consumers.get(&consumer.name) else { return false };
+        let known: usize = of.lanes.values().map(|held| held.lane.waiting()).sum();
+        let may = |lane: &Lane| lane.has_due(now) || lane.waits_beyond() && known <= consumer.waiting_max;
+        of.lanes.values().any(|held| may(&held.lane))
+    }
+
+    /// How many keys of a lane may be known here, where all lanes of its consumer that are held share one bound.
+    pub fn room_for(&self, consumer: &Consumer, hold: &LaneHold) -> usize {
+        let state = self.state();
+        let lanes = state.consumers.get(&consumer.name).into_iter().flat_map(|of| &of.lanes);
+        let others = lanes.filter(|(number, _)| **number != hold.lane).map(|(_, held)| held.lane.waiting()).sum();
+        consumer.waiting_max.saturating_sub(others)
+    }
+
+    /// What operators have changed so far; the workers of what is new look again.
+    pub fn revise(&self, revisions: Vec<(String, i64)>) {
+        let state = self.state();
+        for (name, number) in &revisions {
+            let lanes = state.consumers.get(name).into_iter().flat_map(|of| of.lanes.values());
+            lanes.filter(|held| held.revision < *number).for_each(|held| held.work.notify_one());
+        }
+        self.about().revisions = revisions.into_iter().collect();
+    }
+
+    /// How often operators have changed something of a consumer, as far as it is known here.
+    pub fn revision(&self, consumer: &str) -> i64 {
+        self.about().revisions.get(consumer).copied().unwrap_or_default()
+    }
+
+    /// Whether operators have changed something since it was asked what waits in a lane.
+    pub fn is_revised(&self, hold: &LaneHold) -> bool {
+        let now = self.revision(&hold.consumer);
+        self.state().held(hold).is_some_and(|held| held.revision < now)
+    }
+
+    /// What waits in a lane, by a revision.
+    pub fn know(&self, hold: &LaneHold, revision: i64, waiting: Waiting) {
+        if let Some(held) = self.state().held(hold) {
+            held.lane.know(waiting);
+            held.revision = revision;
+        }
+    }
+
+    /// Why a consumer is suspended.
+    pub fn suspended(&self, consumer: &str) -> Option<String> {
+        self.about().suspended.get(consumer).cloned()
+    }
+
+    /// These consumers are suspended, and no others.
+    pub fn suspend(&self, suspensions: Vec<Suspension>) {
         let mut state = self.state();
-        if state.reading != reading {
-            return Ok(true);
+        let mut about = self.about();
+        let now: BTreeMap<String, String> = suspensions.into_iter().map(|it| (it.consumer, it.reason)).collect();
+        for name in about.suspended.keys().filter(|name| !now.contains_key(*name)).cloned().collect::<Vec<_>>() {
+            about.health.entry(name.clone()).or_default().recover();
+            state.stop(&name, false);
+            // What waits may be more than was known when it stopped.
+            let lanes = state.consumers.get_mut(&name).into_iter().flat_map(|of| of.lanes.values_mut());
+            lanes.for_each(|held| held.revision = UNKNOWN);
         }
-        let last = rows.last().map_or(from, |row| row.seq);
-        for row in rows {
-            state.push(row);
-        }
-        if full {
-            state.apart.insert(tenant, last);
-        } else if state.read == until {
-            state.apart.remove(&tenant);
-        } else {
-            state.apart.insert(tenant, until);
-        }
-        Ok(full)
+        now.keys().for_each(|name| state.stop(name, true));
+        about.suspended = now;
+        drop((state, about));
+        self.wake.notify_one();
+    }
+
+    /// A consumer is suspended from now on.
+    pub fn suspend_one(&self, consumer: &str, reason: String) {
+        self.state().stop(consumer, true);
+        self.about().suspended.insert(consumer.to_owned(), reason);
+    }
+
+    /// A stream has everything of the log up to a number.
+    pub fn publish(&self, stream: &str, seq: Seq) {
+        self.about().published.insert(stream.to_owned(), seq);
+    }
+
+    /// How far a stream is fed by this process; none where it is not.
+    pub fn published(&self, stream: &str) -> Option<Seq> {
+        self.about().published.get(stream).copied()
     }
 }

@@ -3,27 +3,44 @@
 //! Several events share a transaction; when one of them fails, nothing of it stays and each is done singly. A failing event
 //! is parked before anything of its key goes on, so that a crash at any point leaves it either unfinished or parked.
 
+mod aside;
+mod late;
+
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use karwan_envelope::Envelope;
-use karwan_envelope::cause::{Actor, ActorKind, Cause, Producer};
+use karwan_envelope::cause::{Actor, ActorKind, Producer};
 use karwan_envelope::envelope::Context;
-use karwan_store::consumer::{Dead, Parked};
+use karwan_envelope::time::Timestamp;
+use karwan_store::consumer::Parked;
 use karwan_store::log::LogRow;
-use karwan_store::write_set::{Claim, LaneHold};
-use karwan_store::{Batch, Error, Repeated, stored};
+use karwan_store::metrics::{Result as Consumed, Subscription};
+use karwan_store::trace::{self, SpanRecord};
+use karwan_store::write_set::{Claim, LaneHold, TenantBits};
+use karwan_store::{Batch, Error, Repeated, Store, TenantTx};
+use tokio::time::Instant;
 
-use crate::consumer::{Consumer, Failure, Verdict};
+use crate::consumer::{Consumer, Failure, Unreadable, Verdict};
 use crate::node::Shared;
+use aside::Aside;
+pub(crate) use late::Late;
 
 /// How often one event is re-run because others were faster, before it waits a moment.
 const CONFLICTS_MAX: u32 = 20;
+
+/// What is said of an event without a handler.
+const NOT_HERE: &str = "another release handles it, and this one does not";
 
 /// A lane's worker, as long as the lane is held.
 pub(crate) struct Worker {
     pub shared: Arc<Shared>,
     pub consumer: Arc<Consumer>,
     pub hold: LaneHold,
+    /// Handlers of the present batch that took too long.
+    pub late: Late,
 }
 
 /// Why a worker stops, or pauses.
@@ -39,7 +56,11 @@ enum Outcome {
     Done,
     /// It was handled before.
     Before,
-    Failed(Verdict),
+    Failed(Verdict, Option<Box<Ran>>),
+    /// It breaks its schema, or cannot be read: no other attempt will.
+    Invalid(String),
+    /// This release does not handle it, and none that does has come.
+    Foreign(String),
 }
 
 /// Sorts a store's refusal: some end or pause the worker, the others are the event's.
@@ -53,12 +74,14 @@ fn sorted(error: Error) -> Result<Outcome, Stop> {
         | Error::ReadOnly { .. }
         | Error::Closed
         | Error::Standby { .. } => Err(Stop::StoreDown(error)),
-        other => Ok(Outcome::Failed(Verdict::Retry(told(&other)))),
+        // Its row says one tenant and its envelope another.
+        Error::TenantDiffers { .. } => Ok(Outcome::Invalid(told(&error))),
+        other => Ok(Outcome::Failed(Verdict::Retry(told(&other)), None)),
     }
 }
 
 /// An error with everything behind it, as an operator reads it.
-fn told(error: &dyn std::error::Error) -> String {
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -69,216 +92,400 @@ fn told(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// A live row as it would be parked, before its first attempt.
+fn as_parked(row: &LogRow) -> Parked {
+    row.clone().parked(None, 0, String::new())
+}
+
+/// A handler at work; dropped, it is broken off.
+struct Running {
+    task: tokio::task::JoinHandle<Result<Verdict, Failure>>,
+    envelope: Arc<Envelope>,
+    from: Timestamp,
+    began: Instant,
+    limit: Duration,
+    late: Late,
+}
+
+impl Running {
+    async fn verdict(&mut self, store: &Store) -> Result<Verdict, Failure> {
+        let ended = tokio::time::timeout_at(self.began + self.limit, &mut self.task).await;
+        store.heard("a handler has ended").await;
+        match ended {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(broken)) => Ok(Verdict::Retry(format!("the handler broke off: {broken}"))),
+            Err(_) => {
+                self.late.note(self.envelope.id);
+                Ok(too_long(self.limit))
+            }
+        }
+    }
+}
+
+fn too_long(limit: Duration) -> Verdict {
+    Verdict::Retry(format!("the handler took longer than {limit:?}"))
+}
+
+/// A handler that has failed, and when.
+struct Ran {
+    running: Running,
+    until: Timestamp,
+    took: Duration,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It hangs beside one that was found out first.
+        if !self.task.is_finished() && self.began.elapsed() >= self.limit {
+            self.late.note(self.envelope.id);
+        }
+        self.task.abort();
+    }
+}
+
+impl Ran {
+    fn at(running: Running, until: Timestamp) -> Box<Self> {
+        Box::new(Self { took: running.began.elapsed(), running, until })
+    }
+}
+
 impl Worker {
     /// Handles these rows, in their order; answers which of them are finished or parked, as they are.
     pub async fn handle(&self, rows: &[Arc<LogRow>]) -> Result<(), Stop> {
         let rows = self.not_handled_before(rows).await?;
-        let (waiting, free): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| self.shared.lane(&self.hold, |lane| lane.must_wait(row)));
-        for row in waiting {
-            self.wait_behind(&row).await?;
+        let alone = |row: &Arc<LogRow>| self.consumer.runs_alone(&row.subject);
+        for rows in rows.chunk_by(|one, next| !alone(one) && !alone(next)) {
+            self.handle_new(rows).await?;
         }
+        Ok(())
+    }
+
+    async fn handle_new(&self, rows: &[Arc<LogRow>]) -> Result<(), Stop> {
+        let (mut waiting, mut free) = (Vec::new(), Vec::new());
+        for row in rows.iter().cloned() {
+            if self.must_wait(&row)? { waiting.push(row) } else { free.push(row) }
+        }
+        self.wait_behind(&waiting).await?;
+        self.late.forget();
         if free.len() > 1 && self.together(&free).await? {
-            free.iter().for_each(|row| self.finish(row));
+            for row in &free {
+                self.well(row);
+                self.finish(row);
+            }
             return Ok(());
         }
         for row in &free {
             // The one before may have parked its key.
-            if self.shared.lane(&self.hold, |lane| lane.must_wait(row)) {
-                self.wait_behind(row).await?;
+            if self.must_wait(row)? {
+                self.wait_behind(std::slice::from_ref(row)).await?;
                 continue;
             }
-            match self.singly(row, row.claim()).await? {
-                Outcome::Done | Outcome::Before => {}
-                Outcome::Failed(verdict) => {
-                    self.failed((**row).clone().parked(None, 0, String::new()), verdict).await?
+            let outcome = match self.late.take(row.event) {
+                true => self.was_late(row),
+                false => self.singly(row, row.claim()).await?,
+            };
+            match outcome {
+                Outcome::Done => self.well(row),
+                Outcome::Before => self.noop(&row.subject),
+                Outcome::Failed(verdict, ran) => {
+                    self.failed(as_parked(row), verdict, ran).await?;
                 }
+                Outcome::Invalid(error) => self.invalid(as_parked(row), error).await?,
+                Outcome::Foreign(error) => self.give_up(as_parked(row), error).await?,
             }
             self.finish(row);
         }
         Ok(())
     }
 
+    /// It took too long in a batch: that was its attempt.
+    fn was_late(&self, row: &LogRow) -> Outcome {
+        let (metrics, limit) = (self.shared.store.metrics(), self.consumer.limit);
+        metrics.consumed(&self.subscription(&row.subject), Consumed::Error, Some(limit));
+        Outcome::Failed(too_long(limit), None)
+    }
+
     /// Tries the parked events whose time has come.
     pub async fn retry_due(&self) -> Result<bool, Stop> {
         let now = self.shared.now_ms();
-        let due = self.shared.lane(&self.hold, |lane| lane.due(now));
+        // Live events have their turn after as many.
+        let due = self.shared.lane(&self.hold, |lane| lane.due(now, self.consumer.batch));
         for event in &due {
-            let row = LogRow {
-                seq: event.seq,
-                tenant: event.tenant,
-                subject: event.subject.clone(),
-                key: event.key.clone(),
-                slot: 0,
-                event: event.event,
-                at: event.logged,
-                envelope: event.envelope.clone(),
-            };
+            let row = event.row();
             match self.singly(&row, event.claim()).await? {
-                Outcome::Done | Outcome::Before => self.shared.lane(&self.hold, |lane| lane.unpark(event)),
-                Outcome::Failed(verdict) => self.failed(event.clone(), verdict).await?,
+                Outcome::Done => {
+                    self.well(&row);
+                    self.next_of(event).await?;
+                }
+                Outcome::Before => {
+                    self.noop(&row.subject);
+                    self.forget_handled(event).await?;
+                    self.next_of(event).await?;
+                }
+                Outcome::Failed(verdict, ran) => {
+                    if let Aside::Before = self.failed(event.clone(), verdict, ran).await? {
+                        self.forget_handled(event).await?;
+                        self.next_of(event).await?;
+                    }
+                }
+                Outcome::Invalid(error) => self.invalid(event.clone(), error).await?,
+                Outcome::Foreign(error) => self.give_up(event.clone(), error).await?,
             }
         }
         Ok(!due.is_empty())
     }
 
-    fn finish(&self, row: &LogRow) {
-        self.shared.lane(&self.hold, |lane| lane.finish(row.seq));
-        self.shared.uncount(row.tenant);
+    /// A lane that is given up here may be held by its epoch a moment longer: its writes would pass, and what waits in it is
+    /// not known any more.
+    fn must_wait(&self, row: &LogRow) -> Result<bool, Stop> {
+        self.shared.must_wait(&self.hold, row).ok_or(Stop::LaneLost)
     }
 
-    /// Whoever held the lane before may have handled some of them.
+    fn finish(&self, row: &LogRow) {
+        self.shared.finish(&self.hold, row);
+    }
+
+    /// Whoever held the lane before may have handled some of them. Rows of one tenant are handled in their order, so that
+    /// nobody asks any more once none of several of its rows was; those of other tenants may be ahead of it by far. Another
+    /// that was handled is refused by its claim.
     async fn not_handled_before(&self, rows: &[Arc<LogRow>]) -> Result<Vec<Arc<LogRow>>, Stop> {
-        let seen = self.shared.seen(&self.hold);
-        let old: Vec<_> = rows.iter().filter(|row| row.seq <= seen).map(|row| row.event).collect();
-        if old.is_empty() {
+        let (doubted, reading) = self.shared.doubted(&self.hold, rows);
+        if doubted.is_empty() {
             return Ok(rows.to_vec());
         }
         let store = &self.shared.store;
+        let old: Vec<_> = doubted.iter().map(|row| row.claim()).collect();
         let handled = store.handled(&self.hold.consumer, &old).await.map_err(Stop::StoreDown)?;
         let parked = |row: &LogRow| self.shared.lane(&self.hold, |lane| lane.is_parked(row));
         let (before, left): (Vec<_>, Vec<_>) =
             rows.iter().cloned().partition(|row| handled.contains(&row.event) || parked(row));
-        before.iter().for_each(|row| self.finish(row));
+        for row in &before {
+            self.noop(&row.subject);
+            self.finish(row);
+        }
+        let is_new = |tenant: &TenantBits| before.iter().all(|row| row.tenant != *tenant);
+        self.shared.trust(&self.hold, reading, doubted.iter().map(|row| row.tenant).filter(is_new));
         Ok(left)
     }
 
     /// All of them in one transaction; false where they have to be done singly.
+    ///
+    /// The first event of every key runs beside the others, so that what they read is read together; those behind it in its
+    /// key, and those that decided on what an earlier one wrote, run after the earlier ones. Where most of them do, the next
+    /// batches run in order from the start.
     async fn together(&self, rows: &[Arc<LogRow>]) -> Result<bool, Stop> {
         let mut batch = self.shared.store.batch(&self.hold);
+        let mut running = Vec::with_capacity(rows.len());
+        let mut keys = HashSet::with_capacity(rows.len());
+        // What another release handles is parked singly.
+        if rows.iter().any(|row| self.consumer.handler(&row.subject).is_none()) {
+            return Ok(false);
+        }
+        let in_order = self.consumer.runs_in_order();
         for row in rows {
-            let Ok(envelope) = self.envelope(row) else { return Ok(false) };
-            match self.run(&mut batch, row, envelope, row.claim()).await {
-                Ok(Verdict::Done) => {}
-                Ok(_) | Err(_) => return Ok(false),
+            let Ok(envelope) = self.envelope(row).await else { return Ok(false) };
+            let tx = batch.beside(Arc::new(self.context(&envelope)), row.claim());
+            let first = !in_order && keys.insert((row.tenant, row.key.as_str()));
+            running.push((first.then(|| self.spawn(tx, row, envelope.clone())), envelope));
+        }
+        let (mut ran, mut again) = (Vec::with_capacity(rows.len()), 0);
+        for (place, (row, (beside, envelope))) in rows.iter().zip(running).enumerate() {
+            if let Some(mut beside) = beside {
+                match beside.verdict(&self.shared.store).await {
+                    Ok(Verdict::Done) if batch.join(place) => {
+                        ran.push((beside, self.shared.clock.now()));
+                        continue;
+                    }
+                    Ok(Verdict::Done) => again += 1,
+                    Ok(_) | Err(_) => {
+                        self.learn_alone(&batch, rows);
+                        return Ok(false);
+                    }
+                }
+            }
+            let mut after = self.spawn(batch.again(place), row, envelope);
+            match after.verdict(&self.shared.store).await {
+                Ok(Verdict::Done) => ran.push((after, self.shared.clock.now())),
+                Ok(_) | Err(_) => {
+                    self.learn_alone(&batch, rows);
+                    return Ok(false);
+                }
             }
         }
+        self.learn_alone(&batch, rows);
+        self.consumer.ran_again(again, rows.len());
         let _turn = self.shared.flush_turn().await;
         match batch.commit().await {
-            Ok(done) => Ok(done.repeated.is_none()),
+            Ok(done) if done.repeated.is_none() => {
+                ran.iter().for_each(|(ran, until)| self.ran(ran, *until, true));
+                Ok(true)
+            }
+            Ok(_) => Ok(false),
             Err(Error::LaneLost { .. }) => Err(Stop::LaneLost),
             Err(_) => Ok(false),
         }
     }
 
+    /// Remembers whose handlers asked for the Postgres transaction: from now on each of their events is done alone.
+    fn learn_alone(&self, batch: &Batch, rows: &[Arc<LogRow>]) {
+        for (_, row) in rows.iter().enumerate().filter(|(place, _)| batch.wants_alone(*place)) {
+            if let Some(handler) = self.consumer.handler(&row.subject) {
+                handler.alone.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
     async fn singly(&self, row: &LogRow, claim: Claim) -> Result<Outcome, Stop> {
-        let envelope = match self.envelope(row) {
+        if self.consumer.handler(&row.subject).is_none() {
+            return self.foreign(row).await;
+        }
+        let envelope = match self.envelope(row).await {
             Ok(envelope) => envelope,
-            Err(error) => return Ok(Outcome::Failed(Verdict::Dead(told(&error)))),
+            // No other attempt will read it.
+            Err(error @ Error::Refused { .. }) => return Ok(Outcome::Invalid(told(&error))),
+            Err(error) => return sorted(error),
         };
         for _ in 0..CONFLICTS_MAX {
             let mut batch = self.shared.store.batch(&self.hold);
-            match self.run(&mut batch, row, envelope.clone(), claim.clone()).await {
+            let tx = batch.handle(&self.context(&envelope), claim.clone());
+            let mut running = self.spawn(tx, row, envelope.clone());
+            let verdict = running.verdict(&self.shared.store).await;
+            let until = self.shared.clock.now();
+            match verdict {
                 Ok(Verdict::Done) => {}
-                Ok(verdict) => return Ok(Outcome::Failed(verdict)),
-                Err(failure) => match failure.downcast::<Error>() {
-                    Ok(error) => return sorted(*error),
-                    Err(failure) => return Ok(Outcome::Failed(Verdict::Retry(told(&*failure)))),
-                },
+                Ok(verdict) => return Ok(Outcome::Failed(verdict, Some(Ran::at(running, until)))),
+                // One of its own statements lost against others.
+                Err(failure) if Error::is_conflict(&*failure) => continue,
+                Err(failure) if failure.is::<Unreadable>() => {
+                    return self.unreadable(&envelope, claim, failure.to_string()).await;
+                }
+                Err(failure) => {
+                    let ran = Ran::at(running, until);
+                    let outcome = match failure.downcast::<Error>() {
+                        Ok(error) => sorted(*error)?,
+                        Err(failure) => Outcome::Failed(Verdict::Retry(told(&*failure)), None),
+                    };
+                    return Ok(match outcome {
+                        Outcome::Failed(verdict, _) => Outcome::Failed(verdict, Some(ran)),
+                        other => other,
+                    });
+                }
             }
             match batch.commit().await {
                 Ok(done) => match done.repeated {
-                    None => return Ok(Outcome::Done),
+                    None => {
+                        self.ran(&running, until, true);
+                        return Ok(Outcome::Done);
+                    }
                     // What it emits is in the log already: nothing of it was written now, and nothing is to be.
-                    Some(Repeated::Intent(_) | Repeated::Unit) => return self.claim_alone(row, claim).await,
+                    Some(Repeated::Intent(_) | Repeated::Unit) => return self.claim_alone(&envelope, claim).await,
                 },
                 Err(Error::Conflict { .. }) => {}
                 Err(error) => return sorted(error),
             }
         }
-        Ok(Outcome::Failed(Verdict::Later("others change the same documents all the time".to_owned())))
+        let later = Verdict::Later("others change the same documents or rows all the time".to_owned());
+        Ok(Outcome::Failed(later, None))
     }
 
-    async fn claim_alone(&self, row: &LogRow, claim: Claim) -> Result<Outcome, Stop> {
-        let mut batch = self.shared.store.batch(&self.hold);
-        match self.envelope(row) {
-            Ok(envelope) => drop(batch.handle(&self.context(&envelope), claim)),
-            Err(error) => return Ok(Outcome::Failed(Verdict::Dead(told(&error)))),
+    /// Another release of the consumer handles this subject. Its key waits for a process of that release; nobody having come, the
+    /// event is a letter that an operator can send again, and its key goes on. Nothing is wrong with the consumer.
+    async fn foreign(&self, row: &LogRow) -> Result<Outcome, Stop> {
+        let (subject, most) = (&row.subject, self.consumer.policy.later_most_ms);
+        if !self.shared.others(&self.consumer.name).contains(subject) {
+            return Ok(Outcome::Foreign(format!("nobody handles `{subject}` any more")));
         }
+        let waited = self.shared.store.parked_ms(&self.consumer.name, row.event).await.map_err(Stop::StoreDown)?;
+        if waited < most {
+            return Ok(Outcome::Failed(Verdict::Later(format!("{NOT_HERE}: `{subject}`")), None));
+        }
+        Ok(Outcome::Foreign(format!("no process of a release that handles `{subject}` came in {most} ms")))
+    }
+
+    /// A later release may write values that this program does not know, such as one more of a list. Its key waits for a
+    /// program that does, which is on its way while releases change; nobody having come, it is passed over.
+    /// What breaks the schema that this program knows itself will never be read.
+    async fn unreadable(&self, envelope: &Envelope, claim: Claim, error: String) -> Result<Outcome, Stop> {
+        let entry = self.shared.store.catalogue().directory().resolve(envelope.subject.as_str());
+        if entry.is_some_and(|entry| entry.schema.hash == envelope.schema.hash) {
+            return Ok(Outcome::Invalid(error));
+        }
+        let waited = self.shared.store.parked_ms(&self.consumer.name, envelope.id).await.map_err(Stop::StoreDown)?;
+        if waited < self.consumer.policy.later_most_ms {
+            let later = Verdict::Later(format!("it is of another release, and cannot be read here: {error}"));
+            return Ok(Outcome::Failed(later, None));
+        }
+        tracing::warn!(consumer = %self.consumer.name, event = %envelope.id, error = %error, "an event of another release is passed over");
+        self.claim_alone(envelope, claim).await.map(|outcome| match outcome {
+            Outcome::Done => Outcome::Before,
+            other => other,
+        })
+    }
+
+    async fn claim_alone(&self, envelope: &Envelope, claim: Claim) -> Result<Outcome, Stop> {
+        let mut batch = self.shared.store.batch(&self.hold);
+        drop(batch.handle(&self.context(envelope), claim));
         batch.commit().await.map_or_else(sorted, |_| Ok(Outcome::Done))
     }
 
-    fn envelope(&self, row: &LogRow) -> Result<Arc<Envelope>, Error> {
-        stored::envelope(self.shared.store.catalogue(), row).map(Arc::new)
+    async fn envelope(&self, row: &LogRow) -> Result<Arc<Envelope>, Error> {
+        self.shared.store.received(row).await.map(Arc::new)
+    }
+
+    fn subscription<'a>(&'a self, topic: &'a str) -> Subscription<'a> {
+        Subscription { service: &self.consumer.service, topic, consumer: &self.consumer.name }
     }
 
     /// Runs the handler in a task of its own: one that panics or hangs takes nobody along.
-    async fn run(
-        &self,
-        batch: &mut Batch,
-        row: &LogRow,
-        envelope: Arc<Envelope>,
-        claim: Claim,
-    ) -> Result<Verdict, Failure> {
-        let tx = batch.handle(&self.context(&envelope), claim);
-        let Some(handler) = self.consumer.handler(&row.subject) else { return Ok(Verdict::Done) };
-        let mut running = tokio::spawn(handler(tx, envelope, row.seq));
-        match tokio::time::timeout(self.consumer.limit, &mut running).await {
-            Ok(Ok(verdict)) => verdict,
-            Ok(Err(broken)) => Ok(Verdict::Retry(format!("the handler broke off: {broken}"))),
-            Err(_) => {
-                running.abort();
-                Ok(Verdict::Retry(format!("the handler took longer than {:?}", self.consumer.limit)))
+    fn spawn(&self, tx: TenantTx, row: &LogRow, envelope: Arc<Envelope>) -> Running {
+        let handler = self.consumer.handler(&row.subject);
+        let (run, seq, received) = (handler.map(|handler| handler.run.clone()), row.seq, envelope.clone());
+        // All of it: a handler may also panic before its first await, or while its event is read.
+        let task = tokio::spawn(async move {
+            match run {
+                Some(run) => run(tx, received, seq).await,
+                None => Ok(Verdict::Later(NOT_HERE.to_owned())),
             }
-        }
+        });
+        let (from, began) = (self.shared.clock.now(), Instant::now());
+        Running { task, envelope, from, began, limit: self.consumer.limit, late: self.late.clone() }
+    }
+
+    /// Counts a handler that has run, and tells of it.
+    fn ran(&self, ran: &Running, until: Timestamp, ok: bool) {
+        self.ran_for(ran, until, ran.began.elapsed(), ok);
+    }
+
+    fn ran_for(&self, ran: &Running, until: Timestamp, took: Duration, ok: bool) {
+        let Envelope { id, subject, cause, tenant, .. } = &*ran.envelope;
+        let result = if ok { Consumed::Ok } else { Consumed::Error };
+        let store = &self.shared.store;
+        store.metrics().consumed(&self.subscription(subject.as_str()), result, Some(took));
+        store.tell(|| SpanRecord {
+            trace: cause.correlation,
+            id: trace::consume_span(*id, &self.consumer.name),
+            parent: trace::publish_span(*id),
+            name: format!("consume {subject}"),
+            service: self.consumer.service.clone(),
+            event: Some(*id),
+            tenant: *tenant,
+            from: ran.from,
+            until,
+            ok,
+        });
+    }
+
+    fn noop(&self, topic: &str) {
+        self.shared.store.metrics().consumed(&self.subscription(topic), Consumed::Noop, None);
     }
 
     fn context(&self, envelope: &Envelope) -> Context {
         Context {
             tenant: envelope.tenant,
-            cause: Cause::of(envelope.id, &envelope.cause),
+            cause: trace::consequence(envelope.id, &envelope.cause, &self.consumer.name),
             actor: Actor { kind: ActorKind::Service, id: self.consumer.service.clone() },
             producer: Producer { service: self.consumer.service.clone(), ..self.shared.producer.clone() },
             residency: envelope.residency.unwrap_or(self.shared.residency),
         }
-    }
-
-    /// A row whose key waits: it waits too, and may go as soon as it is the first.
-    async fn wait_behind(&self, row: &LogRow) -> Result<(), Stop> {
-        let parked = row.clone().parked(Some(0), 0, "behind another event of its key".to_owned());
-        self.park(parked).await?;
-        self.finish(row);
-        Ok(())
-    }
-
-    async fn park(&self, event: Parked) -> Result<(), Stop> {
-        match self.shared.store.park(&self.hold, std::slice::from_ref(&event)).await {
-            Ok(()) => self.shared.lane(&self.hold, |lane| lane.park(event)),
-            Err(Error::Claimed { .. }) => {}
-            Err(Error::LaneLost { .. }) => return Err(Stop::LaneLost),
-            Err(error) => return Err(Stop::StoreDown(error)),
-        }
-        Ok(())
-    }
-
-    /// Parks or buries an event that failed. Its key's later events wait behind a parked one.
-    async fn failed(&self, event: Parked, verdict: Verdict) -> Result<(), Stop> {
-        let policy = &self.consumer.policy;
-        let now = self.shared.now_ms();
-        let attempts = event.attempts + 1;
-        let (due, error) = match verdict {
-            Verdict::Done => return Ok(()),
-            Verdict::Dead(error) => return self.bury(Parked { attempts, error, ..event }).await,
-            Verdict::Later(error) if now - event.logged < policy.later_most_ms => {
-                return self.park(Parked { due: Some(now + policy.later_ms), error, ..event }).await;
-            }
-            Verdict::Retry(error) | Verdict::Later(error) if attempts >= policy.attempts_max => {
-                return self.bury(Parked { attempts, error, ..event }).await;
-            }
-            Verdict::Retry(error) | Verdict::Later(error) => {
-                (Some(now + policy.wait_ms(attempts, &*self.shared.random)), error)
-            }
-            Verdict::Park(error) => (None, error),
-        };
-        self.park(Parked { due, attempts, error, ..event }).await
-    }
-
-    async fn bury(&self, event: Parked) -> Result<(), Stop> {
-        match self.shared.store.bury(&self.hold, &Dead { event: event.clone(), at: 0 }).await {
-            Ok(()) | Err(Error::Claimed { .. }) => self.shared.lane(&self.hold, |lane| lane.unpark(&event)),
-            Err(Error::LaneLost { .. }) => return Err(Stop::LaneLost),
-            Err(error) => return Err(Stop::StoreDown(error)),
-        }
-        Ok(())
     }
 }

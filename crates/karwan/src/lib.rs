@@ -102,13 +102,20 @@
 //! * [`TenantTx::effect`] records a call to the outside, and a [`Performer`] makes it after the commit, under one
 //!   idempotency key, and hands the answer to a unit of its own.
 //! * [`Engine::wait_for`] gives read-your-writes; [`testing`] has what tests of your own need.
+//! * A program ends its `main` with [`Engine::run_until_signal`]: told to stop, it finishes what it holds.
 //! * The same program runs on Postgres: `Store::open` with a `postgres://` address, after `karwan migrate`.
+//! * Tables of your own take part there: [`TenantTx::postgres`] is the transaction in which a handler's statements, its claim
+//!   and its facts commit together, and `karwan.append` puts an event beside your rows from SQL. `examples/02-own-tables`
+//!   does both.
 
+mod list;
 pub mod testing;
 
+pub use karwan_broker as broker;
 pub use karwan_engine as engine;
 pub use karwan_engine::{
-    Answered, Call, Consumer, Due, Engine, Failure, Performer, Policy, Received, Refusal, Timer, Verdict, Work,
+    Answered, BreakerPolicy, Call, Consumer, Due, Engine, Failure, Performer, Policy, Received, Refusal, Relay, Timer,
+    Verdict, Work,
 };
 pub use karwan_envelope as envelope;
 pub use karwan_envelope::cause::{Actor, ActorKind, Cause, Producer, Residency, Tenant};
@@ -121,8 +128,8 @@ pub use karwan_registry::{Catalogue, Event};
 pub use karwan_store as store;
 pub use karwan_store::kind::{Field, FieldType, FieldValue};
 pub use karwan_store::{
-    Address, Batch, Document, Done, Error, Facts, Guard, Kind, KindType, Options, Page, PlatformTx, Position, Query,
-    RelayTx, Store, TenantTx, UnitId, migrate,
+    Address, Batch, Document, Done, Error, Facts, Guard, Kind, KindType, Options, Page, PlatformTx, Position,
+    PostgresTx, Query, RelayTx, Store, TenantTx, UnitId, migrate,
 };
 
 use karwan_envelope::mint::{Mint, OsRandom};

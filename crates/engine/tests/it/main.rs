@@ -2,10 +2,38 @@
 
 #[macro_use]
 mod fixture;
+mod ahead;
+mod broken_off;
 mod consumers;
+mod crashes;
+mod deadlines;
+mod deliveries;
+mod effects;
 mod failures;
+mod fed;
+mod health;
+mod idle;
+mod interleaved;
+mod letters;
+mod lives;
+mod logins;
+mod lossy;
+mod neighbours;
+mod observed;
+mod own_tables;
+mod parking;
+mod poison;
+mod processes;
+mod relay;
+mod releases;
+mod restored;
+mod seek;
 mod sharing;
 #[path = "../../../store/tests/it/shop.rs"]
-#[expect(dead_code, reason = "the store's tests use all of it")]
 mod shop;
 mod tasks;
+mod vendor;
+mod waiting;
+#[expect(clippy::unwrap_used, reason = "a test stops at once, also in what it calls")]
+#[path = "../../../store/tests/it/postgres/writers.rs"]
+mod writers;

@@ -204,7 +204,7 @@ async fn a_crash_after_the_call_repeats_it_under_the_same_key(fixture: Fixture) 
     let engine = fixture.start_work("n-1", Work::new().performer(hangs.policy(Policy::default())));
     charged.recv().await.expect("it is called");
     drop(engine);
-    fixture.lease_runs_out();
+    fixture.lease_runs_out().await;
     let heir = fixture.start_work("n-2", Work::new().performer(performer(&vendor)));
     while fixture.notes(1, "a").await.is_empty() {
         tokio::task::yield_now().await;

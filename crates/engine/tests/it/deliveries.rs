@@ -1,0 +1,146 @@
+//! A consumer of a stream whose handlers are slow: word that work goes on, deliveries that come again, and few that may be out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use karwan_broker::Topology;
+use karwan_engine::{Consumer, Engine, Received, Relay, Verdict, Work};
+use karwan_store::simulation::{Fate, Simulation};
+use karwan_store::{Error, Store, TenantTx};
+use karwan_testkit::nats::{Options, Server};
+use tokio::sync::Semaphore;
+
+use crate::fixture::{self, Fixture, note};
+use crate::processes::yard::until;
+use crate::relay::{broker, server};
+use crate::shop::{self, OrderChanged};
+
+const DURABLE: &str = "sales-service-secretary";
+
+/// Counts how often a feed said that work goes on.
+#[derive(Default)]
+struct Words(AtomicU32);
+
+impl Simulation for Words {
+    fn before(&self, _: &'static str) -> Fate {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn after(&self, _: &'static str) -> Fate {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn heard(&self, what: &'static str) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        if what == "word that work goes on is out" {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Notes revisions down, whenever it is let.
+fn slow(may: &Arc<Semaphore>) -> Consumer {
+    let may = may.clone();
+    let consumer = Consumer::new("sales-service", "secretary").on(move |tx: TenantTx, got: Received<OrderChanged>| {
+        let may = may.clone();
+        async move {
+            may.acquire().await.expect("nobody closes it").forget();
+            note(&tx, &got.event.order_id, &got.event.revision.to_string()).await?;
+            Ok::<_, Error>(Verdict::Done)
+        }
+    });
+    consumer.lanes(2).batch(1).from_stream("SALES")
+}
+
+/// A relay out of one store, and a slow consumer in another.
+struct Line {
+    server: Server,
+    producer: Fixture,
+    consumer: Fixture,
+    relay: Engine,
+    engine: Engine,
+    words: Arc<Words>,
+}
+
+impl Line {
+    async fn of(producer: Fixture, slow: Consumer) -> Option<Self> {
+        let server = server(Options::default())?;
+        let consumer = fixture::sqlite().await?;
+        let relay = Relay::new(broker(&server).await, Topology::of(&shop::catalogue()));
+        let relay = producer.start_work("relay", Work::new().relay(relay));
+        let words = Arc::new(Words::default());
+        let options = karwan_store::Options {
+            clock: consumer.clock.clone(),
+            simulation: Some(words.clone()),
+            ..karwan_store::Options::new(shop::catalogue(), shop::kinds())
+        };
+        let store = Store::open(&consumer.address, options).await.expect("a migrated store opens");
+        let work = Work::new().consumer(slow).broker(broker(&server).await);
+        let engine = consumer.start_over(&store, "n-1", work);
+        Some(Self { server, producer, consumer, relay, engine, words })
+    }
+
+    async fn orders(&self, orders: usize, changes: i64) {
+        for number in 0..orders {
+            self.producer.order(1, &format!("o-{number}"), changes).await;
+        }
+    }
+
+    /// Every order has its revisions once, and in order.
+    async fn ends_whole(self, orders: usize, expected: &str) {
+        for number in 0..orders {
+            let id = format!("o-{number}");
+            until(&id, async || {
+                let found = self.consumer.notes(1, &id).await;
+                assert!(expected.starts_with(&found), "{id}: {found} instead of {expected}");
+                (found == expected).then_some(())
+            })
+            .await;
+        }
+        self.engine.stop().await;
+        self.relay.stop().await;
+    }
+}
+
+/// A third of `ack_wait` is a second here, and a handler works for longer than the whole of it.
+#[test]
+fn while_a_handler_works_its_broker_is_told_so_and_delivers_nothing_again() {
+    fixture::run(fixture::sqlite(), async |producer: Fixture| {
+        let may = Arc::new(Semaphore::new(0));
+        let Some(line) = Line::of(producer, slow(&may).deliveries(Duration::from_secs(3), 8)).await else { return };
+        line.orders(2, 3).await;
+        let broker = broker(&line.server).await;
+        let out = async || broker.out("SALES", DURABLE).await.ok();
+        until("what is out", async || out().await.filter(|out| out.unacked == 6)).await;
+        let said = line.words.0.load(Ordering::Relaxed);
+        until("word that work goes on", async || (line.words.0.load(Ordering::Relaxed) >= said + 4).then_some(()))
+            .await;
+        assert_eq!(out().await.map(|out| out.again), Some(0), "what is worked on was delivered again");
+        may.add_permits(6);
+        line.ends_whole(2, "123").await;
+    });
+}
+
+/// No word comes in time for an `ack_wait` of milliseconds, and no more than eight deliveries may be out.
+#[test]
+fn what_is_delivered_again_and_again_to_a_consumer_that_is_full_is_handled_once_and_in_order() {
+    fixture::run(fixture::sqlite(), async |producer: Fixture| {
+        let may = Arc::new(Semaphore::new(0));
+        let Some(line) = Line::of(producer, slow(&may).deliveries(Duration::from_millis(30), 8)).await else { return };
+        line.orders(6, 9).await;
+        let broker = broker(&line.server).await;
+        until("eight that are out, and come again", async || {
+            let out = broker.out("SALES", DURABLE).await.ok()?;
+            assert!(out.unacked <= 8, "{out:?}");
+            (out.unacked == 8 && out.again > 0).then_some(())
+        })
+        .await;
+        // Not all at once: others come again while some are handled.
+        for _ in 0..54 {
+            may.add_permits(1);
+            tokio::task::yield_now().await;
+        }
+        line.ends_whole(6, "123456789").await;
+    });
+}

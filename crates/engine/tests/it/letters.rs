@@ -1,0 +1,191 @@
+//! Dead letters on their way to `<topic>.dlq`: whose they are, what they say, and what holds back none of the others.
+
+use std::collections::BTreeMap;
+
+use karwan_engine::{Consumer, Engine, Policy, Received, Relay, Verdict, Work};
+use karwan_store::{Error, TenantTx};
+use karwan_testkit::nats::{Options, Server};
+
+use crate::fixture::{self, Fixture};
+use crate::logins::{guarded, login};
+use crate::processes::yard::until;
+use crate::relay::{broker, server, topology};
+use crate::shop::{OrderPlaced, ParcelSent, context_of, sent};
+
+const NAME: &str = "sales-service.hopeless";
+
+fn on_sqlite<F: Future<Output = ()>>(test: impl FnOnce(Fixture) -> F) {
+    fixture::run(fixture::sqlite(), test);
+}
+
+/// Gives up orders after seven attempts, and parcels at once.
+fn hopeless() -> Consumer {
+    Consumer::new("sales-service", "hopeless")
+        .on(async |_: TenantTx, _: Received<OrderPlaced>| Ok::<_, Error>(Verdict::Retry("no\nroom".to_owned())))
+        .on(async |_: TenantTx, _: Received<ParcelSent>| Ok::<_, Error>(Verdict::Dead("never".to_owned())))
+        .policy(Policy { first_ms: 1, most_ms: 1, ..Policy::default() })
+}
+
+async fn send_parcel(fixture: &Fixture) {
+    let context = context_of("delivery-service", 1);
+    let unit = fixture.producer().unit(&context, async |tx: TenantTx| {
+        tx.emit(sent("p-1", 1));
+        Ok::<_, Error>(())
+    });
+    unit.await.expect("a parcel can be sent");
+}
+
+/// Waits until so many are dead, whatever time they wait for.
+async fn given_up(fixture: &Fixture, count: usize) {
+    until("what is given up", async || {
+        fixture.clock.advance_ms(10);
+        (fixture.dead(NAME).await.len() == count).then_some(())
+    })
+    .await;
+}
+
+/// Waits for the first message of a stream, and says what its headers say.
+async fn letter(server: &Server, stream: &str) -> BTreeMap<String, String> {
+    let broker = broker(server).await;
+    until("a letter", async || {
+        let found = broker.has_stream(stream).await.expect("it can be asked");
+        if found { broker.headers_of(stream, 1).await.expect("it can be asked") } else { None }
+    })
+    .await
+}
+
+async fn letters_in(server: &Server, stream: &str) -> u64 {
+    broker(server).await.last_sequence(stream).await.expect("it can be asked")
+}
+
+/// under the name that tools know, too.
+#[test]
+fn after_seven_attempts_a_letter_says_who_gave_it_up_and_why() {
+    on_sqlite(async |fixture: Fixture| {
+        let Some(server) = server(Options::default()) else { return };
+        let relay = Relay::new(broker(&server).await, topology());
+        let engine = fixture.start_work("n-1", Work::new().consumer(hopeless()).relay(relay));
+        fixture.order(1, "o-1", 0).await;
+        given_up(&fixture, 1).await;
+        let headers = letter(&server, "SALES_DLQ").await;
+        let event = fixture.dead(NAME).await[0].event.event.to_string();
+        let expected = [
+            ("Karwan-Consumer", NAME),
+            ("Karwan-Attempts", "7"),
+            ("googclient_deliveryattempt", "7"),
+            ("Karwan-Error", "no room"),
+            ("eventId", event.as_str()),
+            ("Nats-Msg-Id", &format!("{NAME}:{event}")),
+        ];
+        for (name, value) in expected {
+            assert_eq!(headers.get(name).map(String::as_str), Some(value), "{name} of {headers:?}");
+        }
+        engine.stop().await;
+    });
+}
+
+/// One relay does the dead letters of its store for all: also those of topics whose streams others feed.
+#[test]
+fn a_relay_of_some_services_publishes_the_letters_of_all() {
+    on_sqlite(async |fixture: Fixture| {
+        let Some(server) = server(Options::default()) else { return };
+        let relay = Relay::new(broker(&server).await, topology()).services(["delivery-service".to_owned()]);
+        let engine = fixture.start_work("n-1", Work::new().consumer(hopeless()).relay(relay));
+        fixture.order(1, "o-1", 0).await;
+        given_up(&fixture, 1).await;
+        // Its stream is nobody's yet: it is made for the letter.
+        assert_eq!(letter(&server, "SALES_DLQ").await["Karwan-Consumer"], NAME);
+        engine.stop().await;
+    });
+}
+
+#[test]
+fn what_a_consumer_of_a_stream_gives_up_reaches_its_topic_without_a_relay_beside_it() {
+    on_sqlite(async |producer: Fixture| {
+        let Some(server) = server(Options::default()) else { return };
+        let Some(consumer) = fixture::sqlite().await else { return };
+        let relay = Relay::new(broker(&server).await, topology());
+        let relay = producer.start_work("relay", Work::new().relay(relay));
+        let work = Work::new().consumer(hopeless().from_stream("SALES")).broker(broker(&server).await);
+        let engine = consumer.start_work("n-1", work);
+        producer.order(1, "o-1", 0).await;
+        given_up(&consumer, 1).await;
+        assert_eq!(letter(&server, "SALES_DLQ").await["Karwan-Consumer"], NAME);
+        engine.stop().await;
+        relay.stop().await;
+    });
+}
+
+/// A program with another catalogue beside this one knows the topic, or will: what this one does not know stays to be fed.
+#[test]
+fn a_letter_whose_topic_a_program_does_not_know_is_left_for_another() {
+    on_sqlite(async |fixture: Fixture| {
+        let Some(server) = server(Options::default()) else { return };
+        let engine = fixture.start_work("n-1", Work::new().consumer(hopeless()));
+        fixture.order(1, "o-1", 0).await;
+        given_up(&fixture, 1).await;
+        engine.stop().await;
+        fixture.sql("UPDATE dead SET subject = 'shop.sales.order.mystery.v1'", "");
+        let relay = Relay::new(broker(&server).await, topology());
+        let engine = fixture.start_work("n-2", Work::new().consumer(hopeless()).relay(relay));
+        send_parcel(&fixture).await;
+        letter(&server, "DELIVERY_DLQ").await;
+        let unfed = async || fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
+        let left = until("one letter", async || Some(unfed().await).filter(|left| left.len() == 1)).await;
+        assert_eq!(left[0].1.event.subject, "shop.sales.order.mystery.v1");
+        engine.stop().await;
+    });
+}
+
+async fn relay_of_deliveries(fixture: &Fixture, server: &Server) -> Engine {
+    let relay = Relay::new(login(server, "delivery-service").await, topology());
+    let relay = relay.services(["delivery-service".to_owned()]);
+    fixture.start_work("n-1", Work::new().consumer(hopeless()).relay(relay))
+}
+
+/// Its login may not publish letters of orders, and those are older.
+#[test]
+fn a_letter_that_is_denied_holds_back_no_other() {
+    on_sqlite(async |fixture: Fixture| {
+        let Some(server) = guarded(&topology()).await else { return };
+        let engine = relay_of_deliveries(&fixture, &server).await;
+        for number in 0..3 {
+            fixture.order(1, &format!("o-{number}"), 0).await;
+        }
+        given_up(&fixture, 3).await;
+        send_parcel(&fixture).await;
+        let keeper = login(&server, "karwan-topology").await;
+        let fed = async || Some(keeper.last_sequence("DELIVERY_DLQ").await.expect("it can be asked"));
+        until("the letter of a parcel", async || fed().await.filter(|last| *last == 1)).await;
+        assert_eq!(keeper.last_sequence("SALES_DLQ").await.expect("it can be asked"), 0);
+        let unfed = async || fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
+        let left = until("what is told", async || Some(unfed().await).filter(|left| left.len() == 3)).await;
+        assert!(left.iter().all(|(_, dead)| dead.event.subject == "shop.sales.order.placed.v1"), "{left:?}");
+        engine.stop().await;
+        // Somebody who may, publishes them.
+        let relay = Relay::new(login(&server, "sales-service").await, topology());
+        let relay = relay.services(["sales-service".to_owned()]);
+        let engine = fixture.start_work("n-2", Work::new().relay(relay));
+        let fed = async || Some(keeper.last_sequence("SALES_DLQ").await.expect("it can be asked"));
+        until("the letters of orders", async || fed().await.filter(|last| *last == 3)).await;
+        engine.stop().await;
+    });
+}
+
+#[test]
+fn a_letter_is_published_once_also_where_its_mark_was_lost() {
+    on_sqlite(async |fixture: Fixture| {
+        let Some(server) = server(Options::default()) else { return };
+        let relay = Relay::new(broker(&server).await, topology());
+        let engine = fixture.start_work("n-1", Work::new().consumer(hopeless()).relay(relay));
+        fixture.order(1, "o-1", 0).await;
+        given_up(&fixture, 1).await;
+        letter(&server, "SALES_DLQ").await;
+        let unfed = async || fixture.store.dead_unfed(0, 10).await.expect("they can be asked for").len();
+        until("its mark", async || (unfed().await == 0).then_some(())).await;
+        fixture.sql("UPDATE dead SET fed_at = NULL", "");
+        until("its mark once more", async || (unfed().await == 0).then_some(())).await;
+        assert_eq!(letters_in(&server, "SALES_DLQ").await, 1);
+        engine.stop().await;
+    });
+}

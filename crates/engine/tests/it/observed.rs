@@ -1,0 +1,351 @@
+//! What a process counts and tells of, and how it reads what other releases wrote.
+
+use karwan_engine::{Consumer, Received, Verdict};
+use karwan_envelope::cause::{Cause, Span, Traceparent};
+use karwan_envelope::envelope::Context;
+use karwan_store::log::Filter;
+use karwan_store::metrics::{Result as Consumed, Subscription};
+use karwan_store::trace::{consume_span, publish_span};
+use karwan_store::{Error, TenantTx};
+
+use crate::fixture::{Fixture, note};
+use crate::shop::{self, Order, OrderChanged, OrderPlaced};
+
+on_both! {
+    events_are_counted_by_what_became_of_them,
+    one_trace_reaches_from_the_request_through_every_consumer,
+    a_transition_is_a_span_of_its_unit_if_the_unit_commits,
+    an_event_that_refers_to_another_tenants_document_is_refused,
+}
+
+const NAME: &str = "sales-service.secretary";
+const PLACED: &str = "shop.sales.order.placed.v1";
+const CHANGED: &str = "shop.sales.order.changed.v1";
+
+/// Changes what is placed; fails with order `bad`.
+fn secretary() -> Consumer {
+    Consumer::new("sales-service", "secretary")
+        .on(async |tx: TenantTx, received: Received<OrderPlaced>| {
+            let id = received.event.order_id;
+            if id == "bad" {
+                return Ok(Verdict::Dead("it is bad".to_owned()));
+            }
+            let order: Order = tx.get(&id).await?;
+            tx.put(order);
+            tx.emit(shop::changed(&id, 1));
+            Ok::<_, Error>(Verdict::Done)
+        })
+        .on(async |tx: TenantTx, received: Received<OrderChanged>| {
+            note(&tx, &received.event.order_id, "c").await?;
+            Ok::<_, Error>(Verdict::Done)
+        })
+}
+
+async fn events_are_counted_by_what_became_of_them(fixture: Fixture) {
+    let engine = fixture.start("n-1", vec![secretary()]);
+    for id in ["one", "two", "bad"] {
+        fixture.order(1, id, 0).await;
+    }
+    engine.settle().await.expect("it settles");
+    engine.stop().await;
+    let metrics = fixture.store.metrics();
+    let by = |topic| Subscription { service: "sales-service", topic, consumer: NAME };
+    assert_eq!((metrics.count(&by(PLACED), Consumed::Ok), metrics.count(&by(CHANGED), Consumed::Ok)), (2, 2));
+    assert_eq!(metrics.count(&by(PLACED), Consumed::Error), 1);
+    assert!(fixture.store.seek(NAME, 0).await.expect("nobody holds a lane"), "it is moved");
+    let heir = fixture.start("n-2", vec![secretary()]);
+    heir.settle().await.expect("it settles");
+    heir.stop().await;
+    // The one that was given up is not tried again either.
+    // Rows that were read before a lane came are read again, and passed over again.
+    assert!(metrics.count(&by(PLACED), Consumed::Noop) >= 3 && metrics.count(&by(CHANGED), Consumed::Noop) >= 2);
+    assert_eq!((metrics.count(&by(PLACED), Consumed::Ok), metrics.count(&by(CHANGED), Consumed::Ok)), (2, 2));
+    let text = metrics.text();
+    let labels = format!("service=\"sales-service\",topic=\"{PLACED}\"");
+    for line in [
+        format!("shop_events_published_total{{{labels},tenant_id_class=\"small\"}} 3\n"),
+        format!("shop_events_dlq_total{{{labels},subscription=\"{NAME}\"}} 1\n"),
+        format!("shop_inbox_dedup_skips_total{{{labels}}} "),
+        format!("shop_event_processing_duration_seconds_count{{{labels},subscription=\"{NAME}\"}} 3\n"),
+        "shop_outbox_unpublished_count{service=\"sales-service\"} ".to_owned(),
+    ] {
+        assert!(text.contains(&line), "{line}\n{text}");
+    }
+}
+
+async fn one_trace_reaches_from_the_request_through_every_consumer(fixture: Fixture) {
+    let store = &fixture.store;
+    let engine = fixture.start("n-1", vec![secretary()]);
+    let parent: Traceparent = "00-0190c2f0000070008000000000000077-00f067aa0ba902b7-01".parse().expect("a traceparent");
+    let context = Context { cause: Cause::from(parent), ..shop::context(1) };
+    let place = async |tx: TenantTx| {
+        tx.put(shop::order("o"));
+        tx.emit(shop::placed("o"));
+        Ok::<_, Error>(())
+    };
+    store.unit(&context, place).await.expect("it can be placed");
+    engine.settle().await.expect("it settles");
+    engine.stop().await;
+    let rows = store.relay().rows(0, i64::MAX, &Filter::default(), 10).await.expect("rows");
+    let [placed, changed] = &rows[..] else { panic!("two events: {rows:?}") };
+    let spans = fixture.spans.lock().expect("nobody panics");
+    assert!(spans.iter().all(|span| span.trace == parent.correlation && span.ok), "one trace: {spans:?}");
+    let tree: Vec<(String, u64, u64)> = spans.iter().map(|span| (span.name.clone(), span.parent, span.id)).collect();
+    let publish = |row: &karwan_store::log::LogRow| publish_span(row.event);
+    let consume = |row: &karwan_store::log::LogRow| consume_span(row.event, NAME);
+    for (name, from, to) in [
+        (format!("publish {PLACED}"), parent.span.id, publish(placed)),
+        (format!("consume {PLACED}"), publish(placed), consume(placed)),
+        (format!("publish {CHANGED}"), consume(placed), publish(changed)),
+        (format!("consume {CHANGED}"), publish(changed), consume(changed)),
+    ] {
+        let found = tree.iter().filter(|span| **span == (name.clone(), from, to)).count();
+        assert_eq!(found, 1, "{name}: {tree:?}");
+    }
+    let consequence = karwan_store::stored::envelope(store.catalogue(), changed).expect("it can be read");
+    assert_eq!(consequence.cause.correlation, parent.correlation);
+    assert_eq!(consequence.cause.causation, Some(placed.event));
+    // The shop's form of the envelope has no room for a span; where there is one, it is the handling's.
+    assert!(consequence.cause.span.is_none_or(|span| span == Span { id: consume(placed), flags: 1 }));
+}
+
+///
+async fn a_transition_is_a_span_of_its_unit_if_the_unit_commits(fixture: Fixture) {
+    let parent: Traceparent = "00-0190c2f0000070008000000000000078-00f067aa0ba902b7-01".parse().expect("a traceparent");
+    let context = Context { cause: Cause::from(parent), ..shop::context(1) };
+    let refused = async |tx: TenantTx| {
+        tx.transition("order", "open", "lost");
+        Err::<(), _>(Error::NotFound { kind: "order", id: "o".to_owned() })
+    };
+    assert!(fixture.store.unit(&context, refused).await.is_err());
+    let place = async |tx: TenantTx| {
+        tx.put(shop::order("o"));
+        tx.transition("order", "none", "open");
+        tx.transition("order", "open", "paid");
+        Ok::<_, Error>(())
+    };
+    fixture.store.unit(&context, place).await.expect("it can be placed");
+    let spans = fixture.spans.lock().expect("nobody panics");
+    let named: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(named, ["order: none → open", "order: open → paid"]);
+    assert!(spans.iter().all(|span| span.trace == parent.correlation && span.parent == parent.span.id));
+    assert_ne!(spans[0].id, spans[1].id);
+}
+
+async fn an_event_that_refers_to_another_tenants_document_is_refused(fixture: Fixture) {
+    fixture.order(1, "of-one", 0).await;
+    let engine = fixture.start("n-1", vec![secretary()]);
+    let claim = async |tx: TenantTx| {
+        tx.put(shop::order("of-two"));
+        tx.emit(shop::placed("of-two"));
+        tx.emit(shop::changed("of-two", 7));
+        Ok::<_, Error>(())
+    };
+    fixture.store.unit(&shop::context(2), claim).await.expect("it is one of its own");
+    let meddler =
+        Consumer::new("sales-service", "meddler").on(async |tx: TenantTx, received: Received<OrderChanged>| {
+            if received.event.order_id != "of-two" {
+                return Ok(Verdict::Done);
+            }
+            // Tenant two's event names an order of tenant one's.
+            let order: Order = tx.get("of-one").await?;
+            tx.put(Order { note: "stolen".to_owned(), ..order });
+            Ok::<_, Error>(Verdict::Done)
+        });
+    let other = fixture.start("n-1", vec![meddler]);
+    engine.settle().await.expect("it settles");
+    other.settle().await.expect("it settles");
+    for _ in 0..10 {
+        fixture.clock.advance_ms(3_600_000);
+        other.settle().await.expect("it settles");
+    }
+    let dead = fixture.dead("sales-service.meddler").await;
+    let of_two = dead.iter().find(|dead| dead.event.key == "of-two").expect("it was given up");
+    assert!(of_two.event.error.contains("of-one"), "{}", of_two.event.error);
+    let kept: Order = fixture.store.tenant(&shop::context(1)).get("of-one").await.expect("it is there");
+    assert_eq!(kept.note, shop::order("of-one").note);
+    engine.stop().await;
+    other.stop().await;
+}
+
+/// On Postgres alone, where a test can write past all rules.
+#[test]
+fn a_row_whose_envelope_is_of_another_tenant_is_refused() {
+    crate::fixture::run(crate::fixture::postgres(), async |fixture: Fixture| {
+        fixture.order(1, "o", 0).await;
+        let other = uuid::Uuid::from_u128(karwan_store::stored::tenant_bits(shop::context(2).tenant));
+        let database = fixture.database.as_ref().expect("it is Postgres");
+        database.psql(&format!("UPDATE karwan.log SET tenant_id = '{other}'")).expect("a superuser can do that");
+        let engine = fixture.start("n-1", vec![secretary()]);
+        engine.settle().await.expect("it settles");
+        engine.stop().await;
+        let dead = fixture.dead(NAME).await;
+        assert_eq!(dead.len(), 1, "{dead:?}");
+        assert!(dead[0].event.error.contains("tenant"), "{}", dead[0].event.error);
+        let invalid = format!("shop_schema_validation_failures_total{{service=\"sales-service\",topic=\"{PLACED}\"");
+        assert!(fixture.store.metrics().text().contains(&invalid));
+    });
+}
+
+/// A release that writes another schema of the same event, and one that does not know it.
+#[test]
+fn the_schema_of_another_release_is_fetched_once_and_cached() {
+    crate::fixture::run(crate::fixture::postgres(), async |fixture: Fixture| {
+        let database = fixture.database.as_ref().expect("it is Postgres");
+        fixture.order(1, "o", 3).await;
+        let schema = fixture.store.catalogue().schema(CHANGED).expect("it is known").document.clone();
+        let mut newer = schema.clone();
+        newer["description"] = "An order was changed, says the next release.".into();
+        let (old, new) = (hash_of(&schema), hash_of(&newer));
+        let text = newer.to_string().replace('\'', "''");
+        let path = fixture.store.catalogue().directory().resolve(CHANGED).expect("it is known").schema.path.clone();
+        database
+            .psql(&format!("UPDATE karwan.log SET envelope = replace(envelope, '{old}', '{new}')"))
+            .expect("it can");
+        let engine = fixture.start("n-1", vec![secretary()]);
+        engine.settle().await.expect("it settles");
+        engine.stop().await;
+        let dead = fixture.dead(NAME).await;
+        assert_eq!(dead.len(), 3, "nobody knows the schema: {dead:?}");
+        assert!(dead[0].event.error.contains(&new), "{}", dead[0].event.error);
+        database.psql(&format!("INSERT INTO karwan.schema VALUES ('{new}', '{path}', '{text}')")).expect("it can");
+        let late = || {
+            Consumer::new("sales-service", "late").lanes(1).on(async |tx: TenantTx, it: Received<OrderChanged>| {
+                note(&tx, "late", &it.event.revision.to_string()).await?;
+                Ok::<_, Error>(Verdict::Done)
+            })
+        };
+        let engine = fixture.start("n-1", vec![late()]);
+        engine.settle().await.expect("it settles");
+        assert_eq!(fixture.notes(1, "late").await, "123");
+        // What is known is not asked for again.
+        database.psql("DELETE FROM karwan.schema").expect("it can");
+        fixture.order(1, "p", 2).await;
+        database
+            .psql(&format!("UPDATE karwan.log SET envelope = replace(envelope, '{old}', '{new}')"))
+            .expect("it can");
+        engine.settle().await.expect("it settles");
+        assert_eq!(fixture.notes(1, "late").await, "12312");
+        engine.stop().await;
+    });
+}
+
+/// A release that knows one more value, and one that does not.
+#[test]
+fn values_that_a_later_release_has_brought_wait_for_it_and_are_passed_over_in_the_end() {
+    crate::fixture::run(crate::fixture::postgres(), async |fixture: Fixture| {
+        let database = fixture.database.as_ref().expect("it is Postgres");
+        fixture.order(1, "o", 3).await;
+        let schema = fixture.store.catalogue().schema(CHANGED).expect("it is known").document.clone();
+        let mut newer = schema.clone();
+        newer["properties"]["revision"] =
+            serde_json::json!({ "description": "Which change.", "enum": [1, 2, 3, "last"] });
+        let (old, new) = (hash_of(&schema), hash_of(&newer));
+        let text = newer.to_string().replace('\'', "''");
+        let path = fixture.store.catalogue().directory().resolve(CHANGED).expect("it is known").schema.path.clone();
+        database.psql(&format!("INSERT INTO karwan.schema VALUES ('{new}', '{path}', '{text}')")).expect("it can");
+        let change = format!(
+            "UPDATE karwan.log SET envelope = replace(replace(envelope, '{old}', '{new}'), '\"revision\":2', '\"revision\":\"last\"')"
+        );
+        database.psql(&change).expect("it can");
+        let keeper = Consumer::new("sales-service", "keeper").on(async |tx: TenantTx, it: Received<OrderChanged>| {
+            note(&tx, "kept", &it.event.revision.to_string()).await?;
+            Ok::<_, Error>(Verdict::Done)
+        });
+        let engine = fixture.start("n-1", vec![keeper]);
+        engine.settle().await.expect("it settles");
+        assert_eq!(fixture.notes(1, "kept").await, "1", "its key waits for the release that knows the value");
+        database.psql("UPDATE karwan.parked SET at = at - interval '10 minutes'").expect("it can");
+        fixture.clock.advance_ms(10_000);
+        engine.settle().await.expect("it settles");
+        engine.stop().await;
+        assert_eq!(fixture.notes(1, "kept").await, "13");
+        assert_eq!(fixture.dead("sales-service.keeper").await, []);
+        let by = Subscription { service: "sales-service", topic: CHANGED, consumer: "sales-service.keeper" };
+        assert_eq!(fixture.store.metrics().count(&by, Consumed::Noop), 1);
+    });
+}
+
+fn hash_of(schema: &serde_json::Value) -> String {
+    karwan_registry::hash::hash(schema).expect("it has one").to_string()
+}
+
+/// Something that happens elsewhere.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema, karwan_registry::Event)]
+#[event(
+    subject = "shop.sales.order.vanished.v1",
+    owner = "sales-service",
+    retention = "year",
+    key = "{id}",
+    idempotency = "{id}"
+)]
+struct Vanished {
+    /// Which.
+    id: String,
+}
+
+/// Keeps what is said on this thread.
+#[derive(Default)]
+struct Heard(std::sync::Mutex<String>);
+
+struct Words<'a>(&'a mut String);
+
+impl tracing::field::Visit for Words<'_> {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        self.0.push_str(&format!("{field}={value:?} "));
+    }
+}
+
+impl tracing::Subscriber for Heard {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut heard = self.0.lock().expect("nobody panics");
+        heard.push_str(&format!("{} ", event.metadata().level()));
+        event.record(&mut Words(&mut heard));
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[test]
+fn a_consumer_of_a_subject_that_nobody_knows_is_warned_of() {
+    crate::fixture::run(crate::fixture::sqlite(), async |fixture: Fixture| {
+        let seeker = Consumer::new("sales-service", "seeker")
+            .on(async |_: TenantTx, _: Received<Vanished>| Ok::<_, Error>(Verdict::Done))
+            .on(async |_: TenantTx, _: Received<OrderPlaced>| Ok::<_, Error>(Verdict::Done));
+        let heard = std::sync::Arc::new(Heard::default());
+        let engine = tracing::subscriber::with_default(heard.clone(), || fixture.start("n-1", vec![seeker]));
+        engine.stop().await;
+        let heard = heard.0.lock().expect("nobody panics");
+        assert!(heard.contains("WARN") && heard.contains("shop.sales.order.vanished.v1"), "{heard}");
+        assert!(!heard.contains(PLACED), "{heard}");
+    });
+}
+
+#[test]
+fn the_second_consumer_of_a_name_is_left_out_and_told_of() {
+    crate::fixture::run(crate::fixture::sqlite(), async |fixture: Fixture| {
+        let double = || {
+            Consumer::new("sales-service", "double")
+                .on(async |_: TenantTx, _: Received<OrderPlaced>| Ok::<_, Error>(Verdict::Done))
+        };
+        let heard = std::sync::Arc::new(Heard::default());
+        let engine = tracing::subscriber::with_default(heard.clone(), || {
+            fixture.start("n-1", vec![double(), double().lanes(7), secretary()])
+        });
+        engine.settle().await.expect("it settles");
+        engine.stop().await;
+        let lanes = fixture.store.relay().positions("sales-service.double").await.expect("it can be asked");
+        assert_eq!(lanes.len(), 4, "the first one runs");
+        let heard = heard.0.lock().expect("nobody panics");
+        assert!(heard.contains("ERROR") && heard.contains("consumer=sales-service.double"), "{heard}");
+        assert!(!heard.contains("secretary"), "{heard}");
+    });
+}
