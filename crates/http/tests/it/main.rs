@@ -1,0 +1,3 @@
+//! A real server and a real client, over sockets.
+
+mod exchange;

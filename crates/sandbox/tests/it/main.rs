@@ -1,0 +1,5 @@
+//! The vendors, over real sockets.
+
+mod gateway;
+mod locks;
+mod messages;
