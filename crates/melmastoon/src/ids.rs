@@ -1,7 +1,8 @@
 //! The platform's public ids: `<prefix>_<ulid>`, one Rust type a kind. Raw UUIDs, counters and vendor references are
 //! never exposed.
 
-use karwan_envelope::ids::{Id, Kind};
+use karwan_envelope::cause::Tenant;
+use karwan_envelope::ids::{Id, Kind, TenantId};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $id:ident $prefix:literal)*) => {$(
@@ -117,4 +118,12 @@ kinds! {
     Conflict ConflictId "cfl"
     /// A staff shift.
     Shift ShiftId "shf"
+}
+
+/// The tenant that a call to the outside is made for. The platform itself asks no vendor for anything.
+pub fn tenant_of(tenant: Tenant) -> TenantId {
+    match tenant {
+        Tenant::One(id) => id,
+        Tenant::Platform => TenantId::from_bits(0),
+    }
 }

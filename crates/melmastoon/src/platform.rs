@@ -6,6 +6,8 @@ use karwan_envelope::profile::{CLOUDEVENTS, Profile, RetentionClass, Wire};
 use karwan_envelope::subject::{Exception, Grammar, Service};
 use karwan_registry::platform::{CrossTenantRead, EnvelopeSchema, Platform, Policy, Sample, SchemaAddress};
 
+use crate::workers::WORKERS;
+
 /// Melmastoon.
 pub static PLATFORM: Platform = Platform {
     name: "melmastoon",
@@ -42,6 +44,7 @@ pub static PLATFORM: Platform = Platform {
             redacted: &["aiProvenance"],
         },
     ],
+    workers: &WORKERS,
 };
 
 /// The envelope of the event-driven architecture.

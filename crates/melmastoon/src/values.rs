@@ -11,7 +11,7 @@ use karwan_envelope::time::{Date, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::ids::{GuestId, PaymentMethodId, QuoteId, RatePlanId, RoomId, RoomTypeId};
+use crate::ids::{GuestId, PaymentMethodId, PropertyId, QuoteId, RatePlanId, RoomId, RoomTypeId};
 
 /// A language as BCP 47 writes it: language, script if needed, region if needed (`ps`, `fa-AF`, `uz-Arab`).
 ///
@@ -229,6 +229,28 @@ pub struct QuoteSnapshot {
     pub currency_snapshot: CurrencySnapshot,
     /// Until when the quote could be accepted.
     pub expires_at: Timestamp,
+}
+
+/// What a guest may accept: rooms, nights and a price. Pricing makes it, reservation books it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Offer {
+    /// The property.
+    pub property_id: PropertyId,
+    /// Its name in the guest's language.
+    pub property_name: String,
+    /// The stay.
+    pub stay: StayWindow,
+    /// The rooms, one entry a room.
+    pub rooms: Vec<BookedRoom>,
+    /// How many come, over all rooms.
+    pub party: Party,
+    /// The price.
+    pub quote: QuoteSnapshot,
+    /// What cancelling costs.
+    pub cancellation: CancellationPolicy,
+    /// How much is captured before it is confirmed, where it is not paid in cash.
+    pub deposit: Money,
 }
 
 /// One night of one room.

@@ -3,6 +3,8 @@
 //! Every folio event carries the balance that results from it.
 
 mod events;
+pub mod folio;
+pub mod work;
 
 use karwan_registry::{EventType, events};
 
@@ -10,6 +12,9 @@ pub use events::{
     BilledTo, ChargeKind, DueNow, FolioChargePosted, FolioClosed, FolioLine, FolioOpened, FolioRefundPosted,
     FolioRefundReason, InvoiceIssued, InvoiceVoided, VoidReason,
 };
+
+/// Its name.
+pub const SERVICE: &str = "billing-service";
 
 /// The events of this service.
 pub fn events() -> Vec<EventType> {

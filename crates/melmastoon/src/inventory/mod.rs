@@ -3,7 +3,11 @@
 //! Every event that changes what can be sold carries the availability that results, counted in the same transaction,
 //! so that the search index and the occupancy figures need no second source.
 
+pub mod commands;
+pub mod decide;
 mod events;
+pub mod state;
+pub mod work;
 
 use karwan_registry::{EventType, events};
 
@@ -11,6 +15,9 @@ pub use events::{
     AllocatedRoom, AllocationCommitted, AllocationReallocated, AllocationReleased, BlockedOperation, OversellBlocked,
     ReleaseReason, RoomAvailability, Shortage, StopSellActivated, StopSellCleared, StopSellReason,
 };
+
+/// Its name.
+pub const SERVICE: &str = "inventory-service";
 
 /// The events of this service.
 pub fn events() -> Vec<EventType> {

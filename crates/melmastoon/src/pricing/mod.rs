@@ -1,6 +1,10 @@
 //! Prices: rate plans, their calendars, quotes and what a changed stay costs.
 
+pub mod commands;
+pub mod decide;
 mod events;
+pub mod state;
+pub mod work;
 
 use karwan_registry::{EventType, events};
 
@@ -8,6 +12,9 @@ pub use events::{
     CalendarDay, CalendarSource, CalendarUpdated, CancellationTerms, DeltaApplied, MealPlan, QuoteExpired,
     RatePlanArchived, RatePlanPublished,
 };
+
+/// Its name.
+pub const SERVICE: &str = "pricing-service";
 
 /// The events of this service.
 pub fn events() -> Vec<EventType> {

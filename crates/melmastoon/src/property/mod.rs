@@ -2,7 +2,9 @@
 //!
 //! An address here is a business's, never a guest's.
 
+pub mod commands;
 mod events;
+pub mod state;
 
 use karwan_registry::{EventType, events};
 
@@ -10,6 +12,9 @@ pub use events::{
     Address, AmenityChanged, ArchiveReason, Bed, BedKind, PropertyCreated, PropertyKind, RoomAdded, RoomArchived,
     RoomTypePublished,
 };
+
+/// Its name.
+pub const SERVICE: &str = "property-service";
 
 /// The events of this service.
 pub fn events() -> Vec<EventType> {

@@ -3,8 +3,13 @@
 //! Invariant: each event of a reservation carries its `version`, so a consumer tells a late fact from a new one. The
 //! partial states (`check_in_partial`) are the saga's own and have no event; the board reads them from the saga.
 
+pub mod booking;
+pub mod cancellation;
+pub mod commands;
 mod events;
+pub mod saga;
 mod stay;
+pub mod work;
 
 use karwan_registry::{EventType, events};
 
@@ -15,6 +20,9 @@ pub use events::{
 pub use stay::{
     CheckInStarted, CheckOutStarted, CheckedIn, CheckedOut, DocumentKind, EarlyCheckout, GuestDocument, NoShow,
 };
+
+/// Its name.
+pub const SERVICE: &str = "reservation-service";
 
 /// The events of this service.
 pub fn events() -> Vec<EventType> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{DeviceId, HousekeepingTaskId, PropertyId, ShiftId, StaffId, UserId};
-use crate::lock_integration::keys::MasterKeyScope;
+use crate::lock_integration::MasterKeyScope;
 use crate::values::StaffRole;
 
 /// A staff member clocked in, and the shift was opened.

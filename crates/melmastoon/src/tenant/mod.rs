@@ -1,6 +1,8 @@
 //! Tenants: their plan, settings, memberships, and whether a property is in service.
 
+pub mod commands;
 mod events;
+pub mod state;
 
 use karwan_registry::{EventType, events};
 
@@ -8,6 +10,9 @@ pub use events::{
     KeyPolicy, Plan, PropertyDeactivated, PropertyDeactivationReason, RoleGranted, SettingsArea, SettingsChanged,
     SuspensionReason, TenantCreated, TenantSettings, TenantSuspended,
 };
+
+/// Its name.
+pub const SERVICE: &str = "tenant-service";
 
 /// The events of this service.
 pub fn events() -> Vec<EventType> {
