@@ -41,6 +41,11 @@ impl Failure {
         Self { code, cause, page: None, remedy: None }
     }
 
+    /// Why, cause by cause, in one line.
+    pub fn text(&self) -> String {
+        format!("{:#}", self.cause)
+    }
+
     /// Says why on standard error, cause by cause.
     pub fn report(self) -> ExitCode {
         if output::pipe_closed(&self.cause) {
@@ -63,6 +68,24 @@ impl Failure {
 impl From<karwan_store::Error> for Failure {
     fn from(cause: karwan_store::Error) -> Self {
         Self { page: Some(cause.code()), remedy: cause.remedy(), ..Self::new(1, cause.into()) }
+    }
+}
+
+impl From<karwan_broker::Error> for Failure {
+    fn from(cause: karwan_broker::Error) -> Self {
+        Self { page: Some(cause.code()), ..Self::new(1, cause.into()) }
+    }
+}
+
+impl From<crate::up::error::Error> for Failure {
+    fn from(cause: crate::up::error::Error) -> Self {
+        Self { page: Some(cause.code()), remedy: cause.remedy(), ..Self::new(1, cause.into()) }
+    }
+}
+
+impl From<karwan_http::Error> for Failure {
+    fn from(cause: karwan_http::Error) -> Self {
+        Self { page: Some(cause.code()), ..Self::new(1, cause.into()) }
     }
 }
 

@@ -20,12 +20,16 @@ use crate::{output, platforms, runtime};
 /// Examples:
 ///   karwan migrate --store sqlite:karwan.db
 ///   karwan migrate --store postgres://admin@localhost/app --grant node
+///   karwan migrate --store postgres://admin@localhost/app --grant node --node
 ///   karwan migrate --store postgres://admin@localhost/app --grant billing=billing-service
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
+    /// Also for the documents of the services that `karwan up` runs
+    #[arg(long)]
+    node: bool,
     /// Prepare an existing Postgres login; with a service, it may append that service's events
     #[arg(long, value_name = "LOGIN[=SERVICE]")]
     grant: Vec<Grant>,
@@ -60,7 +64,9 @@ pub fn run(args: &Args) -> Outcome {
         let progress = Progress::new();
         let tell = |what: &str, done, total| progress.tell(what, done, total);
         let catalogues: Vec<&Catalogue> = catalogues.iter().collect();
-        let migrated = karwan_store::migrate(&address, &catalogues, &[], &tell).await?;
+        // Facts that a document orders cannot be appended from SQL: whoever runs no node keeps them as they were.
+        let kinds = if args.node { platforms::kinds() } else { Vec::new() };
+        let migrated = karwan_store::migrate(&address, &catalogues, &kinds, &tell).await?;
         drop(progress);
         output::data(&told(&migrated))?;
         for given in &args.grant {

@@ -6,6 +6,7 @@ use karwan_envelope::directory::{Directory, Entry};
 use karwan_envelope::profile::{CLOUDEVENTS, Profile};
 use karwan_registry::files::{self, Tree};
 use karwan_registry::{Catalogue, Platform};
+use karwan_store::KindType;
 
 use crate::exit::Failure;
 
@@ -31,11 +32,42 @@ impl Name {
         }
     }
 
+    /// The consumers of its services.
+    pub fn consumers(self) -> Vec<karwan::Consumer> {
+        use melmastoon::{
+            analytics, audit, billing, iam, inventory, lock_integration, notification, payment, pricing, reservation,
+            search_aggregation,
+        };
+        let lists = match self {
+            Name::Melmastoon => vec![
+                analytics::work::consumers(),
+                audit::work::consumers(),
+                billing::work::consumers(),
+                iam::work::consumers(),
+                inventory::work::consumers(),
+                lock_integration::work::consumers(),
+                notification::work::consumers(),
+                payment::work::consumers(),
+                pricing::work::consumers(),
+                reservation::work::consumers(),
+                search_aggregation::work::consumers(),
+            ],
+            // Their services come later.
+            Name::Learning | Name::Panorama => Vec::new(),
+        };
+        lists.into_iter().flatten().collect()
+    }
+
     /// Its catalogue.
     pub fn catalogue(self) -> Result<Catalogue, Failure> {
         let platform = self.platform();
         Ok(Catalogue::of(platform).with_context(|| format!("the catalogue of {} is broken", platform.name))?)
     }
+}
+
+/// The kinds of document that the services of all platforms keep.
+pub fn kinds() -> Vec<KindType> {
+    melmastoon::hotel::kinds()
 }
 
 /// The catalogues of one platform, or of all.

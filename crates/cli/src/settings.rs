@@ -11,6 +11,7 @@ use karwan_store::address::masked;
 
 use crate::exit::Failure;
 use crate::input;
+use crate::up::place;
 
 /// The file in the working directory.
 const FILE: &str = "karwan.toml";
@@ -30,7 +31,7 @@ pub struct Key {
 }
 
 /// Everything that can be configured; each is read by a command.
-pub const KEYS: [Key; 3] = [
+pub const KEYS: [Key; 4] = [
     Key {
         name: "store",
         default: None,
@@ -49,6 +50,12 @@ pub const KEYS: [Key; 3] = [
         meaning: "And how seldom when nothing has happened for a while.",
         example: "500",
     },
+    Key {
+        name: "broker",
+        default: None,
+        meaning: "Where the broker is: nats://USER:PASSWORD@HOST:PORT or tls://HOST:PORT?ca=FILE; several with commas between.",
+        example: "\"nats://localhost:4222\"",
+    },
 ];
 
 /// Where a value comes from.
@@ -62,6 +69,8 @@ pub enum Origin {
     Environment(String),
     /// A flag.
     Flag(&'static str),
+    /// A node in this directory.
+    Node(PathBuf),
 }
 
 impl fmt::Display for Origin {
@@ -71,6 +80,7 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Environment(name) => f.write_str(name),
             Self::Flag(name) => f.write_str(name),
+            Self::Node(folder) => write!(f, "the node in {}", folder.display()),
         }
     }
 }
@@ -82,9 +92,68 @@ pub struct Flags {
     // A text, and not an address: what cannot be parsed would be quoted with its password.
     #[arg(long, value_name = "URL")]
     store: Option<String>,
+    /// Where a node has its data: its store is meant, where none is named [default: karwan-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Read this file instead of ./karwan.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+impl Flags {
+    /// The directory of a node.
+    pub fn data(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| PathBuf::from(place::DEFAULT))
+    }
+
+    /// The store of the node in the directory: the one that it says it uses, or the file that it has left.
+    fn store_of_node(&self) -> Option<String> {
+        let (folder, file) = (self.data(), self.data().join(place::STORE));
+        let left = || file.is_file().then(|| format!("sqlite:{}", file.display()));
+        place::card(&folder).ok().map(|card| card.store).or_else(left)
+    }
+}
+
+/// The flag that every command with a broker has.
+#[derive(clap::Args, Clone)]
+pub struct BrokerFlags {
+    /// Where the broker is: nats://HOST:PORT, or tls://HOST:PORT?ca=FILE
+    // A text, and not an address: what cannot be parsed would be quoted with its password.
+    #[arg(long, value_name = "URL")]
+    broker: Option<String>,
+}
+
+impl BrokerFlags {
+    /// Where the broker is; somebody must have said so. It may hold a password: never print it.
+    pub fn url(&self, settings: &Settings) -> Result<String, Failure> {
+        if let Some(url) = &self.broker {
+            let cause = url.parse::<karwan_broker::Address>().err().map(karwan_broker::Error::from);
+            return match cause {
+                Some(cause) => {
+                    let code = cause.code();
+                    Err(Failure::usage(anyhow::Error::from(cause).context("`broker` (--broker) is wrong")).coded(code))
+                }
+                None => Ok(url.clone()),
+            };
+        }
+        settings.broker().ok_or_else(|| {
+            let ways = "name it with --broker URL, KARWAN_BROKER or `broker = …` in karwan.toml";
+            Failure::usage(anyhow!("which broker? {ways} (nats://HOST:PORT or tls://…; see --help)"))
+        })
+    }
+
+    /// Whether the flag itself was given.
+    pub const fn is_given(&self) -> bool {
+        self.broker.is_some()
+    }
+
+    /// Where the broker is, if somebody has said so.
+    pub fn given(&self, settings: &Settings) -> Result<Option<String>, Failure> {
+        if self.broker.is_none() && settings.broker().is_none() {
+            return Ok(None);
+        }
+        self.url(settings).map(Some)
+    }
 }
 
 /// One value.
@@ -128,9 +197,28 @@ impl Settings {
     pub fn store(&self) -> Result<Address, Failure> {
         let named = self.0.iter().find(|setting| setting.key.name == "store");
         named.map(Setting::address).transpose()?.flatten().ok_or_else(|| {
-            let ways = "name it with --store URL, KARWAN_STORE or `store = …` in karwan.toml";
+            let ways =
+                "name it with --store URL, KARWAN_STORE or `store = …` in karwan.toml, or start a node (karwan up)";
             Failure::usage(anyhow!("which store? {ways} (sqlite:PATH or postgres://…; see --help)"))
         })
+    }
+
+    /// Where the store is, if somebody has named one; the directory of a node names none.
+    pub fn named_store(&self) -> Result<Option<Address>, Failure> {
+        let named = |setting: &&Setting| setting.key.name == "store" && !matches!(setting.origin, Origin::Node(_));
+        self.0.iter().find(named).map_or(Ok(None), Setting::address)
+    }
+
+    /// Where the broker is, by the file or the environment.
+    fn broker(&self) -> Option<String> {
+        self.0.iter().find(|setting| setting.key.name == "broker")?.text.clone()
+    }
+
+    /// The flag with which another command finds the same store; nothing where it finds it by itself. Passwords are masked.
+    pub fn store_flag(&self) -> String {
+        let named =
+            self.0.iter().find(|setting| setting.key.name == "store" && setting.origin == Origin::Flag("--store"));
+        named.and_then(Setting::shown).map(|shown| format!(" --store {}", word(&shown))).unwrap_or_default()
     }
 
     /// How often a follower looks at most, and at least, in milliseconds.
@@ -146,11 +234,19 @@ impl Settings {
 impl Setting {
     /// As it may be printed.
     pub fn shown(&self) -> Option<String> {
-        self.text.as_deref().map(|text| if self.key.name == "store" { masked(text) } else { text.to_owned() })
+        self.text.as_deref().map(|text| match self.key.name {
+            "store" => masked(text),
+            "broker" => text.parse::<karwan_broker::Address>().map_or_else(|_| "***".to_owned(), |it| it.to_string()),
+            _ => text.to_owned(),
+        })
     }
 
     fn judge(&self) -> Result<(), Failure> {
-        if self.key.name == "store" { self.address().map(drop) } else { self.milliseconds().map(drop) }
+        match self.key.name {
+            "store" => self.address().map(drop),
+            "broker" => self.broker(),
+            _ => self.milliseconds().map(drop),
+        }
     }
 
     fn address(&self) -> Result<Option<Address>, Failure> {
@@ -158,6 +254,14 @@ impl Setting {
         let parsed = text.parse::<Address>();
         parsed.map(Some).map_err(|cause| {
             let code = karwan_store::Error::from(cause.clone()).code();
+            self.wrong(cause.into()).coded(code)
+        })
+    }
+
+    fn broker(&self) -> Result<(), Failure> {
+        let parsed = self.text.as_deref().map(str::parse::<karwan_broker::Address>).transpose();
+        parsed.map(drop).map_err(|cause| {
+            let code = karwan_broker::Error::from(cause.clone()).code();
             self.wrong(cause.into()).coded(code)
         })
     }
@@ -172,6 +276,16 @@ impl Setting {
     fn wrong(&self, cause: anyhow::Error) -> Failure {
         let cause = cause.context(format!("`{}` ({}) is wrong", self.key.name, self.origin));
         if matches!(self.origin, Origin::Flag(_)) { Failure::usage(cause) } else { Failure::input(cause) }
+    }
+}
+
+/// A word as a shell takes it.
+pub fn word(text: &str) -> String {
+    let plain = |it: char| it.is_ascii_alphanumeric() || "-_./:@%+=,".contains(it);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
@@ -192,6 +306,11 @@ fn setting(key: &'static Key, flags: &Flags, table: Option<&(PathBuf, toml::Tabl
             }
         };
         return Ok(Setting { key, text: Some(text), origin: Origin::File(path.clone()) });
+    }
+    if key.name == "store"
+        && let Some(text) = flags.store_of_node()
+    {
+        return Ok(Setting { key, text: Some(text), origin: Origin::Node(flags.data()) });
     }
     Ok(Setting { key, text: key.default.map(str::to_owned), origin: Origin::Default })
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Paint};
-use crate::platforms;
+use crate::{platforms, suggest};
 
 /// Show one event: what happened, who decides it, its fields, its schema
 ///
@@ -44,12 +44,13 @@ pub fn run(args: &Args) -> Outcome {
             return print(catalogue, entry, args.format);
         }
     }
-    let hint = match nearest(&catalogues, name) {
+    let entries = catalogues.iter().flat_map(|catalogue| catalogue.directory().entries());
+    let names = entries.flat_map(|entry| std::iter::once(&entry.row.subject).chain(&entry.row.aliases));
+    let hint = match suggest::nearest(names.map(String::as_str), name) {
         Some(near) => format!("did you mean {near}?"),
         None => "`karwan catalog list --all` names them all".to_owned(),
     };
-    let name: String = name.chars().take(NAME_CHARS_MAX).collect();
-    Err(Failure::input(anyhow!("no event is named `{}`; {hint}", name.escape_debug())))
+    Err(Failure::input(anyhow!("no event is named {}; {hint}", suggest::quoted(name))))
 }
 
 fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Option<&'a Entry> {
@@ -179,37 +180,4 @@ fn id_prefix(property: &Value) -> Option<String> {
     let (prefix, rest) = property["pattern"].as_str()?.strip_prefix('^')?.split_once('_')?;
     let named = !prefix.is_empty() && prefix.bytes().all(|byte| byte.is_ascii_lowercase());
     (named && rest.starts_with("[0-7]")).then(|| format!("{prefix}_…"))
-}
-
-/// The name that one most likely meant: the fewest letters away, else one that contains what was written.
-fn nearest(catalogues: &[Catalogue], name: &str) -> Option<String> {
-    if name.chars().count() > NAME_CHARS_MAX {
-        return None;
-    }
-    let entries = catalogues.iter().flat_map(|catalogue| catalogue.directory().entries());
-    let names: Vec<&String> =
-        entries.flat_map(|entry| std::iter::once(&entry.row.subject).chain(&entry.row.aliases)).collect();
-    let near = names.iter().map(|other| (distance(name, other), *other)).min();
-    let near = near.filter(|(letters, other)| *letters <= other.len() / 4).map(|(_, other)| other);
-    near.or_else(|| names.into_iter().find(|other| name.len() >= PART_CHARS_MIN && other.contains(name))).cloned()
-}
-
-/// The longest name that is compared; no subject is longer.
-const NAME_CHARS_MAX: usize = 200;
-/// The shortest part of a name that still means something.
-const PART_CHARS_MIN: usize = 4;
-
-/// How many letters must be put in, taken out or replaced.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
 }

@@ -111,6 +111,19 @@ impl Reader {
         }
     }
 
+    /// Goes to where the rows begin that entered the log at an instant or later; answers the first row that is still there.
+    pub async fn go_to(&mut self, at_ms: i64) -> Result<Option<LogRow>, Error> {
+        let start = self.relay.start().await?;
+        let first = self.relay.page(start, &Filter::default(), 1).await?.rows.pop();
+        self.position = self.relay.position_at(at_ms).await?;
+        Ok(first)
+    }
+
+    /// Whether rows were dropped from the beginning of the log.
+    pub async fn is_cut(&self) -> Result<bool, Error> {
+        Ok(self.relay.start().await?.seq > 0)
+    }
+
     /// Goes back to a number of the same life.
     pub fn rewind(&mut self, seq: Seq) {
         self.position.seq = seq;

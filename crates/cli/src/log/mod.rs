@@ -1,10 +1,11 @@
 //! `karwan log …`.
 
 mod follow;
-mod row;
+pub mod row;
 mod stats;
 mod tail;
 
+pub use follow::Reader;
 pub use stats::{size_cells, size_object};
 
 use clap::Subcommand;

@@ -1,12 +1,12 @@
 //! One row of the log, for people and for programs. Always one line.
 
 use clap::ValueEnum;
-use karwan_envelope::cause::{PLATFORM, Tenant};
 use karwan_envelope::time::Timestamp;
 use karwan_store::log::LogRow;
-use karwan_store::stored::tenant_of;
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+use crate::tenant;
 
 /// How rows are printed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -34,7 +34,7 @@ struct Line<'a> {
 /// What is JSON is printed as such, number by number as it was stored; anything else as a text.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Stored<'a> {
+pub enum Stored<'a> {
     Json(Box<RawValue>),
     Text(&'a str),
 }
@@ -42,7 +42,7 @@ enum Stored<'a> {
 /// A row as a line, with its end.
 pub fn line(row: &LogRow, format: Format) -> serde_json::Result<String> {
     let at = Timestamp::from_unix_ms(row.at).to_string();
-    let tenant = tenant(row);
+    let tenant = tenant::shown(row.tenant);
     match format {
         Format::Human => {
             Ok(format!("{:>8}  {at}  {tenant}  {}  {}  {}\n", row.seq, row.subject, plain(&row.key), row.event))
@@ -63,21 +63,14 @@ pub fn line(row: &LogRow, format: Format) -> serde_json::Result<String> {
     }
 }
 
-fn tenant(row: &LogRow) -> String {
-    match tenant_of(row.tenant) {
-        Tenant::One(id) => id.to_string(),
-        Tenant::Platform => PLATFORM.to_owned(),
-    }
-}
-
 /// In JSON a line break is only ever white space, so that a space means the same.
-fn stored(envelope: &str) -> Stored<'_> {
+pub fn stored(envelope: &str) -> Stored<'_> {
     let one_line = envelope.replace(['\n', '\r'], " ");
     RawValue::from_string(one_line).map_or(Stored::Text(envelope), Stored::Json)
 }
 
 /// A key is anybody's text: what would steer a terminal is printed as an escape.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let escaped = |char: char| match char.is_control() {
         true => char.escape_default().to_string(),
         false => char.to_string(),

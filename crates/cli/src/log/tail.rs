@@ -5,8 +5,6 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
-use karwan_envelope::cause::PLATFORM;
-use karwan_envelope::ids::Form;
 use karwan_store::Position;
 use karwan_store::log::{Filter, LogRow, Seq, SubjectPattern};
 
@@ -14,6 +12,7 @@ use super::follow::Reader;
 use super::row::{self, Format};
 use crate::exit::{Failure, Outcome};
 use crate::settings::{Flags, Settings};
+use crate::tenant::TenantName;
 use crate::{output, runtime};
 
 /// Rows that `--last` looks at first; where too few of them are wanted, four times as many, and so on.
@@ -56,23 +55,6 @@ pub struct Args {
     format: Format,
 }
 
-/// A tenant in any of its spellings, as bits.
-#[derive(Clone, Copy)]
-struct TenantName(u128);
-
-impl FromStr for TenantName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == PLATFORM {
-            return Ok(Self(0));
-        }
-        let forms = [Form::Prefixed("tnt"), Form::Ulid, Form::Uuid];
-        let bits = forms.into_iter().find_map(|form| form.parse(text).ok());
-        bits.map(Self).ok_or_else(|| "a tenant is tnt_<ULID>, a ULID, a UUID in lower case, or platform".to_owned())
-    }
-}
-
 /// A position, or a number alone.
 #[derive(Clone, Copy)]
 enum From {
@@ -95,8 +77,12 @@ impl FromStr for From {
 pub fn run(args: &Args) -> Outcome {
     let settings = Settings::load(&args.flags)?;
     let (address, poll_ms) = (settings.store()?, settings.tail_poll_ms()?);
-    let filter =
-        Filter { subject: args.subject.clone(), tenant: args.tenant.map(|tenant| tenant.0), key: args.key.clone() };
+    let filter = Filter {
+        subject: args.subject.clone(),
+        tenant: args.tenant.map(|tenant| tenant.0),
+        key: args.key.clone(),
+        ..Filter::default()
+    };
     runtime::block_on(async {
         let mut reader = Reader::open(address, filter).await?;
         match args.from {

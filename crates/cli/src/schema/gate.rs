@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use karwan_envelope::time::{Clock as _, SystemClock};
 use karwan_registry::contract::{self, Contract};
 use karwan_registry::evolution::{self, GateReport, SubjectChange};
 use karwan_registry::files::{SCHEMAS, Tree};
@@ -23,6 +24,7 @@ use crate::{input, output, platforms, tree};
 /// Examples:
 ///   karwan schema gate --base release-bundle.json
 ///   karwan schema gate --base ../main/catalog --catalog catalog --format github
+///   karwan schema gate --base ../main/catalog --audit audit.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -35,6 +37,9 @@ pub struct Args {
     /// The description of the change, searched for dual-publish entries
     #[arg(long, value_name = "FILE")]
     description: Option<PathBuf>,
+    /// What `karwan schema audit --out` wrote; may be given again
+    #[arg(long, value_name = "FILE")]
+    audit: Vec<PathBuf>,
     /// The changelog of events
     #[arg(long, value_name = "FILE", default_value = "CHANGELOG.events.md")]
     changelog: PathBuf,
@@ -58,6 +63,12 @@ pub fn run(args: &Args) -> Outcome {
     report.compare_rows(&base.rows, &new.rows);
     // A subject is judged by the stricter of its two declarations, or the gate could be opened by editing a row.
     report.harden(&base.strict.union(&new.strict).cloned().collect());
+    for path in &args.audit {
+        let audit = super::audit::read(path)?;
+        for reason in report.settle(&audit, (&base.schemas, &new.schemas), SystemClock.now()) {
+            output::note(&format!("{} does not count: {reason}", path.display()));
+        }
+    }
     report.require_changelog(&text_or_nothing(&args.changelog)?);
     match &args.description {
         Some(path) => report.require_dual_publish(&String::from_utf8_lossy(&input::read(path)?)),
@@ -83,7 +94,8 @@ fn bumped(report: &GateReport) -> bool {
     report.subjects.iter().any(|subject| subject.change == SubjectChange::VersionAdded)
 }
 
-fn contract(files: &Tree, path: &Path) -> Result<Contract, Failure> {
+/// What a catalogue promises.
+pub fn contract(files: &Tree, path: &Path) -> Result<Contract, Failure> {
     let contract = contract::contract(files).with_context(|| format!("{} is not a catalogue", path.display()));
     contract.map_err(Failure::input)
 }

@@ -1,10 +1,12 @@
 //! `karwan schema …`.
 
+mod audit;
 mod bundle;
 mod diff;
 mod gate;
 mod hash;
 mod render;
+mod tally;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -14,6 +16,7 @@ use crate::exit::Outcome;
 pub enum Verb {
     Diff(diff::Args),
     Gate(gate::Args),
+    Audit(audit::Args),
     Bundle(bundle::Args),
     Hash(hash::Args),
 }
@@ -22,6 +25,7 @@ pub fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Diff(args) => diff::run(&args),
         Verb::Gate(args) => gate::run(&args),
+        Verb::Audit(args) => audit::run(&args),
         Verb::Bundle(args) => bundle::run(&args),
         Verb::Hash(args) => hash::run(&args),
     }

@@ -52,6 +52,15 @@ pub fn name(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The same, in the colour of how bad it is.
+pub fn coloured(verdict: Verdict, paint: Paint) -> String {
+    match verdict {
+        Verdict::Identical | Verdict::Additive => paint.green(name(verdict)),
+        Verdict::NeedsAudit => paint.yellow(name(verdict)),
+        Verdict::Breaking => paint.red(name(verdict)),
+    }
+}
+
 fn human(sections: &[Section<'_>], verdict: Verdict, ticket: Option<&Ticket>) -> String {
     let paint = Paint::stdout();
     let mut text = String::new();
@@ -64,19 +73,15 @@ fn human(sections: &[Section<'_>], verdict: Verdict, ticket: Option<&Ticket>) ->
             text.push_str(&human_finding(finding, paint));
         }
     }
-    let coloured = match verdict {
-        Verdict::Identical | Verdict::Additive => paint.green(name(verdict)),
-        Verdict::NeedsAudit => paint.yellow(name(verdict)),
-        Verdict::Breaking => paint.red(name(verdict)),
-    };
-    text.push_str(&format!("verdict: {coloured}"));
+    text.push_str(&format!("verdict: {}", coloured(verdict, paint)));
     if let Some(Ticket(ticket)) = ticket {
         text.push_str(&format!(", overridden by {ticket}"));
     }
     text
 }
 
-fn human_finding(finding: &Finding, paint: Paint) -> String {
+/// A finding in two lines.
+pub fn human_finding(finding: &Finding, paint: Paint) -> String {
     let severity = match finding.severity {
         Severity::Note => paint.green("note"),
         Severity::Audit => paint.yellow("needs audit"),

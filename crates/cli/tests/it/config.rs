@@ -98,7 +98,7 @@ fn the_example_is_a_file_that_is_read() {
     let values = call(&["config", "show", "--format", "json"]).within(folder.path()).run().exits(0).json();
     let origins: Vec<&str> =
         values.as_array().expect("a list").iter().filter_map(|value| value["origin"].as_str()).collect();
-    assert_eq!(origins, ["karwan.toml"; 3]);
+    assert_eq!(origins, ["karwan.toml"; 4]);
 }
 
 /// Start-up must not pay for what a command does not use.

@@ -79,6 +79,7 @@ impl Call {
             .current_dir(&self.folder)
             .env_remove("NO_COLOR")
             .env_remove("KARWAN_STORE")
+            .env_remove("KARWAN_BROKER")
             .envs(self.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -2,6 +2,7 @@
 
 mod bench;
 mod catalog;
+mod chaos;
 mod completions;
 mod config;
 mod envelope;
@@ -15,3 +16,5 @@ mod pipes;
 mod samples;
 mod schema;
 mod store;
+mod topology;
+mod up;

@@ -7,7 +7,6 @@ mod figures;
 mod load;
 mod pgbench;
 mod postgres;
-mod scratch;
 mod sqlite;
 
 use std::process::ExitCode;

@@ -8,7 +8,7 @@ use karwan_store::Address;
 use tokio_postgres::Client;
 
 use super::bare::Rows;
-use super::scratch::Scratch;
+use crate::bench::scratch::Scratch;
 use crate::exit::Failure;
 
 /// The tenant of its events.

@@ -12,8 +12,9 @@ use super::bare::{self, Rows};
 use super::figures::{Figures, Line, Round};
 use super::load::{self, Load, Serials};
 use super::pgbench::Pgbench;
-use super::scratch::Scratch;
+use crate::bench::scratch::Scratch;
 use crate::exit::Failure;
+use crate::platforms::Name;
 use crate::progress::Progress;
 
 /// Facts of a batched unit.
@@ -35,7 +36,7 @@ const VACUUM: &str = "VACUUM karwan.intent, karwan.unit, karwan.doc_guard";
 
 /// Measures in a scratch database, and drops it whatever happens.
 pub async fn measure(args: &Args, url: &str, progress: &Progress) -> Result<Figures, Failure> {
-    let scratch = Scratch::make(url).await?;
+    let scratch = Scratch::make(url, &Name::Melmastoon.catalogue()?, &[]).await?;
     let measured = tokio::select! {
         measured = within(args, &scratch, progress) => measured,
         _ = tokio::signal::ctrl_c() => Err(Failure::from(anyhow!("interrupted; the scratch database is dropped"))),

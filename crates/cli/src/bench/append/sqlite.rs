@@ -1,10 +1,9 @@
 //! The measurements on SQLite.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use karwan_envelope::mint::{OsRandom, Random as _};
 use karwan_envelope::time::{Clock as _, SystemClock};
 use karwan_store::log::Filter;
 use karwan_store::{Address, Store};
@@ -12,6 +11,7 @@ use karwan_store::{Address, Store};
 use super::Args;
 use super::figures::{Figures, Line, Round};
 use super::load::{self, Load, Serials};
+use crate::bench::scratch::ScratchFile;
 use crate::exit::Failure;
 use crate::platforms::Name;
 use crate::progress::Progress;
@@ -23,7 +23,7 @@ const CONNECTIONS: usize = 4;
 
 /// Measures in a scratch file, and removes it whatever happens.
 pub async fn measure(args: &Args, path: &Path, progress: &Progress) -> Result<Figures, Failure> {
-    let scratch = Scratch(beside(path));
+    let scratch = ScratchFile::beside(path);
     let address = Address::Sqlite(scratch.0.clone());
     let catalogue = Name::Melmastoon.catalogue()?;
     karwan_store::migrate(&address, &[&catalogue], &[], &|_, _, _| {}).await?;
@@ -69,7 +69,7 @@ pub async fn measure(args: &Args, path: &Path, progress: &Progress) -> Result<Fi
 
 /// One INSERT a transaction into a bare table of a file of its own, as durable as the store's.
 fn plain(beside: &Path, bytes: &str, rows: u32) -> Result<f64, Failure> {
-    let scratch = Scratch(self::beside(beside));
+    let scratch = ScratchFile::beside(beside);
     let run = || -> rusqlite::Result<f64> {
         let connection = rusqlite::Connection::open(&scratch.0)?;
         connection.execute_batch(
@@ -84,25 +84,4 @@ fn plain(beside: &Path, bytes: &str, rows: u32) -> Result<f64, Failure> {
         Ok(f64::from(rows) / start.elapsed().as_secs_f64())
     };
     Ok(run().context("the base cannot be measured")?)
-}
-
-/// A file that goes with its companions.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        for suffix in ["", "-wal", "-shm", ".lock"] {
-            let mut path = self.0.clone().into_os_string();
-            path.push(suffix);
-            // Some of them never existed.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-/// A new name in the same folder, so that it lies on the same disk.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".bench-{:016x}", OsRandom.bits()));
-    name.into()
 }

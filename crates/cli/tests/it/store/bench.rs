@@ -86,3 +86,145 @@ fn units_on_a_file_are_measured_and_the_scratch_file_goes() {
     karwan(&[&["bench", "append", "--store", &new], &FEW[..]].concat()).exits(0);
     assert_eq!(std::fs::read_dir(elsewhere.path()).expect("it is ours").count(), 0, "nothing is left");
 }
+
+/// Every figure that is promised is there, and is a number.
+#[track_caller]
+fn has_figures(figures: &serde_json::Value, promised: &[&str]) {
+    for figure in promised {
+        assert!(figures[figure].as_f64().is_some_and(|figure| figure >= 0.0), "no {figure} in {figures}");
+    }
+}
+
+const RATES: [&str; 3] = ["rate", "base", "ratio"];
+const SPREAD: [&str; 3] = ["p50_ms", "p99_ms", "max_ms"];
+
+fn measures_consuming(address: &str) {
+    let few = ["--events", "64", "--pairs", "1", "--json"];
+    let figures = karwan(&[&["bench", "consume", "--store", address], &few[..]].concat()).exits(0).json();
+    has_figures(&figures, &RATES);
+    let [rate, base, ratio] = RATES.map(|figure| figures[figure].as_f64().expect("a number"));
+    assert!((ratio - rate / base).abs() < 1e-9, "one pair: {figures}");
+    assert_eq!((figures["events"].as_u64(), figures["pairs"].as_u64()), (Some(64), Some(1)));
+    karwan(&["bench", "consume", "--store", address, "--events", "64", "--pairs", "1"]).exits(0).prints("ratio: ");
+}
+
+fn measures_latency(address: &str) {
+    let few = ["--events", "20", "--rate", "1000", "--json"];
+    let figures = karwan(&[&["bench", "latency", "--store", address], &few[..]].concat()).exits(0).json();
+    has_figures(&figures, &SPREAD);
+    let [p50, p99, max] = SPREAD.map(|figure| figures[figure].as_f64().expect("a number"));
+    assert!(p50 <= p99 && p99 <= max, "{figures}");
+}
+
+fn measures_fairness(address: &str, processes: &str) {
+    let few = ["--events", "200", "--tenants", "3", "--processes", processes, "--json"];
+    let figures = karwan(&[&["bench", "fairness", "--store", address], &few[..]].concat()).exits(0).json();
+    has_figures(&figures, &RATES);
+    has_figures(&figures, &SPREAD);
+    let told = (figures["events"].as_u64(), figures["tenants"].as_u64());
+    assert_eq!(told, (Some(200), Some(3)), "{figures}");
+}
+
+#[test]
+fn consuming_latency_and_fairness_are_measured_on_a_file() {
+    let (_folder, address) = file();
+    measures_consuming(&address);
+    measures_latency(&address);
+    measures_fairness(&address, "1");
+    karwan(&["bench", "fairness", "--store", &address, "--processes", "2"]).exits(64).says("SQLite");
+    karwan(&["bench", "takeover", "--store", &address]).exits(64).says("a SQLite file belongs to one process");
+}
+
+#[test]
+fn consuming_latency_and_fairness_are_measured_on_a_server() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let database = server.database();
+    measures_consuming(&database.url());
+    measures_latency(&database.url());
+    measures_fairness(&database.url(), "1");
+    measures_fairness(&database.url(), "2");
+}
+
+#[test]
+fn a_take_over_is_measured() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let database = server.database();
+    // Long enough for a lease to run out on a busy machine.
+    let few = ["--events", "300", "--rate", "20", "--json"];
+    let figures = karwan(&[&["bench", "takeover", "--store", &database.url()], &few[..]].concat()).exits(0).json();
+    has_figures(&figures, &SPREAD);
+    assert_eq!(figures["kills"].as_u64(), Some(1));
+}
+
+#[test]
+fn growth_is_measured_by_rounds_with_no_dead_row_in_the_log_and_streams_go_again() {
+    let (Some(server), Some(broker)) = (karwan_testkit::postgres().or_skip(), karwan_testkit::nats().or_skip()) else {
+        return;
+    };
+    let database = server.database();
+    let args = ["bench", "growth", "--store", &database.url(), "--broker", &broker.url(), "--events", "2000"];
+    let figures = karwan(&[&args[..], &["--json"]].concat()).exits(0).json();
+    let rounds = figures["rounds"].as_array().expect("rounds");
+    let log = |round: &serde_json::Value| {
+        round["tables"].as_array().and_then(|it| it.iter().find(|it| it["table"] == "log").cloned()).expect("the log")
+    };
+    // A session that tells the statistics late is counted once more, never less (`sizes.sql`).
+    let rows: Vec<i64> = rounds.iter().filter_map(|round| log(round)["rows"].as_i64()).collect();
+    assert!(rows.len() == 10 && (1..).zip(&rows).all(|(round, rows)| *rows >= 200 * round), "{figures}");
+    assert_eq!(figures["logDead"], 0);
+    assert!(figures["drain"]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{figures}");
+    let number = |name: &str| figures[name].as_f64().expect("a number");
+    assert!((number("ratio") - number("rate") / number("base")).abs() < 1e-9, "{figures}");
+    assert_eq!(figures["ratio"], figures["drain"]["ratio"]);
+    assert!(figures["residentMib"].as_f64().is_some_and(|mib| mib > 1.0), "{figures}");
+    // The streams have gone: it can be measured again, and is told for people.
+    karwan(&args).exits(0).prints("dead rows in the log: 0").prints("ratio: ");
+    let (_folder, file) = file();
+    karwan(&["bench", "growth", "--store", &file, "--broker", &broker.url()]).exits(64).says("use Postgres");
+}
+
+#[test]
+fn consuming_from_a_stream_is_measured_against_consuming_from_the_log() {
+    let (Some(server), Some(broker)) = (karwan_testkit::postgres().or_skip(), karwan_testkit::nats().or_skip()) else {
+        return;
+    };
+    let database = server.database();
+    let args = ["bench", "consume", "--store", &database.url(), "--broker", &broker.url()];
+    let figures = karwan(&[&args[..], &FEW[..]].concat()).exits(0).json();
+    let number = |name: &str| figures[name].as_f64().expect("a number");
+    assert!((number("ratio") - number("rate") / number("base")).abs() < 1e-9, "one pair: {figures}");
+    assert_eq!(figures["against"], "the same consumer fed from the log");
+}
+
+#[test]
+fn consuming_beside_keys_that_wait_is_measured_against_none() {
+    let (_folder, address) = file();
+    let args = ["bench", "consume", "--store", &address, "--parked", "300"];
+    let figures = karwan(&[&args[..], &FEW[..]].concat()).exits(0).json();
+    assert_eq!(figures["against"], "the same with no key that waits");
+    assert!(figures["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{figures}");
+    karwan(&["bench", "consume", "--store", &address, "--parked", "20000"]).exits(64);
+}
+
+#[test]
+fn relaying_is_measured_against_publishing_and_held_beside_producers() {
+    let Some(broker) = karwan_testkit::nats().or_skip() else { return };
+    let (_folder, address) = file();
+    let args = ["bench", "relay", "--store", &address, "--broker", &broker.url()];
+    let figures = karwan(&[&args[..], &FEW[..]].concat()).exits(0).json();
+    let number = |name: &str| figures[name].as_f64().expect("a number");
+    assert!((number("ratio") - number("rate") / number("base")).abs() < 1e-9, "one pair: {figures}");
+    assert_eq!((&figures["mode"], &figures["events"]), (&"pipelined".into(), &600.into()));
+    // The streams have gone: it can be measured again. Three seconds, and a rate that any machine holds.
+    let held = karwan(&[&args[..], &["--minutes", "0.05", "--rate", "100", "--json"]].concat()).exits(0).json();
+    let number = |name: &str| held[name].as_f64().expect("a number");
+    assert!(number("heldRate") > 0.0 && number("minRate") <= number("heldRate"), "{held}");
+    assert!(number("lagMax") >= 0.0 && (100.0..=320.0).contains(&number("events")), "{held}");
+    assert_eq!((&held["rate"], &held["base"]), (&held["heldRate"], &100.0.into()));
+    karwan(&[&args[..], &["--minutes", "0.05", "--rate", "100"]].concat())
+        .exits(0)
+        .prints("held: ")
+        .prints("at least: ");
+    karwan(&[&args[..], &["--minutes", "no"]].concat()).exits(64).says("0.01 to 1440");
+    karwan(&[&args[..], &["--rate", "100"]].concat()).exits(64).says("--minutes");
+}

@@ -1,13 +1,13 @@
-//! Every code that a store can answer with has its page and its row in the index.
+//! Every code that a store or a broker can answer with has its page and its row in the index.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use crate::karwan::root;
 
-/// Texts of the form `store-…` between quotes.
+/// Texts of the form `store-…` or `broker-…` between quotes.
 fn codes(source: &str, quote: char) -> BTreeSet<String> {
-    let quoted = source.split(quote).filter(|text| text.starts_with("store-"));
+    let quoted = source.split(quote).filter(|text| text.starts_with("store-") || text.starts_with("broker-"));
     quoted.filter(|text| text.bytes().all(|it| it.is_ascii_lowercase() || it == b'-')).map(str::to_owned).collect()
 }
 
@@ -16,10 +16,13 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn every_code_of_a_store_has_a_page_and_a_row() {
+fn every_code_of_a_store_and_of_a_broker_has_a_page_and_a_row() {
     let mut all = codes(&read("crates/store/src/error.rs"), '"');
     all.extend(codes(&read("crates/store/src/postgres/schema/append.sql"), '\''));
     assert!(all.len() >= 30, "{all:?}");
+    let broker = codes(&read("crates/broker/src/error.rs"), '"');
+    assert!(broker.len() >= 19, "{broker:?}");
+    all.extend(broker);
     let index = read("docs/errors/README.md");
     for code in &all {
         let page = read(&format!("docs/errors/{code}.md"));

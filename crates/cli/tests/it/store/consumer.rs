@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::place::{Place, TENANT, file};
+use super::place::{Place, SUBJECT, TENANT, file};
 use crate::karwan::karwan;
 
 #[test]
@@ -24,15 +24,56 @@ fn lanes_owners_and_lag_are_told() {
         ('effect.charge', 0, 0, 1, NULL, NULL)";
     place.database.psql(lanes).expect("a superuser can do that");
     let all = karwan(&["consumer", "list", "--store", &place.url(), "--format", "json"]).exits(0).json();
-    assert_eq!(all.as_array().map(Vec::len), Some(1), "{all}");
+    assert_eq!(all.as_array().map(Vec::len), Some(2), "{all}");
     let clerk =
         karwan(&["consumer", "show", "billing.clerk", "--store", &place.url(), "--format", "json"]).exits(0).json();
     assert_eq!((&clerk["behind"], &clerk["position"], &clerk["parked"]), (&json!(2), &json!(1), &json!(0)));
+    assert_eq!(clerk["behindEvents"], json!(null), "it has never said what it handles");
+    let declared = "INSERT INTO karwan.lane_count VALUES ('billing.clerk', 2);
+        INSERT INTO karwan.declared (consumer, forward_only, rebuildable, subjects)
+        VALUES ('billing.clerk', false, false, ARRAY['x.y'])";
+    place.database.psql(declared).expect("a superuser can do that");
+    let show = ["consumer", "show", "billing.clerk", "--store", &place.url()];
+    karwan(&show).exits(0).prints("behind 2 numbers, 0 of them its events");
+    let grown = format!("UPDATE karwan.declared SET subjects = ARRAY['x.y', '{SUBJECT}']");
+    place.database.psql(&grown).expect("a superuser can do that");
+    let waits = "SELECT count(*) FROM karwan.log WHERE seq > CASE WHEN slot % 2 = 0 THEN 1 ELSE 3 END";
+    let waits: i64 = place.database.psql(waits).expect("a superuser can").parse().expect("a number");
+    let told = karwan(&[&show[..], &["--format", "json"]].concat()).exits(0).json();
+    assert_eq!(told["behindEvents"], json!(waits), "by the positions of their lanes");
+    karwan(&show).exits(0).prints(&format!("behind 2 numbers, {waits} of them its events"));
+    let streamed = "UPDATE karwan.declared SET stream = 'PAYMENT'";
+    place.database.psql(streamed).expect("a superuser can do that");
+    karwan(&show).exits(0).prints("fed from PAYMENT");
     assert_eq!(clerk["lanes"][0]["holder"], "n-1");
     assert_eq!(clerk["lanes"][1]["holder"], json!(null));
-    karwan(&["consumer", "show", "billing.clerk", "--store", &place.url()])
-        .exits(0)
-        .prints("behind 2 numbers")
-        .prints("n-1");
+    karwan(&show).exits(0).prints("n-1");
     karwan(&["consumer", "list", "--store", &place.url()]).exits(0).prints("billing.clerk").prints("HELD BY");
+}
+
+#[test]
+fn calls_to_the_outside_are_told_with_what_failed() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let place = Place::new(server);
+    let effects = format!(
+        "INSERT INTO karwan.effect (tenant_id, id, seq, kind, key, slot, body, state, attempts, due, error, cause) VALUES
+        ('{TENANT}', gen_random_uuid(), 1, 'charge', 'card-1', 0, '1', 'waiting', 2, now() + interval '1 h', 'no connection', '{{}}'),
+        ('{TENANT}', gen_random_uuid(), 2, 'charge', 'card-2', 0, '2', 'waiting', 0, 'epoch', NULL, '{{}}'),
+        ('{TENANT}', gen_random_uuid(), 3, 'charge', 'card-3', 0, '3', 'done', 0, 'epoch', NULL, '{{}}')"
+    );
+    place.database.psql(&effects).expect("a superuser can do that");
+    let told = karwan(&["consumer", "show", "effect.charge", "--store", &place.url(), "--format", "json"]);
+    let told = told.exits(0).json();
+    assert_eq!((&told["open"], &told["waiting"], &told["dead"]), (&json!(2), &json!(1), &json!(0)));
+    assert_eq!((&told["error"], &told["lanes"]), (&json!("no connection"), &json!([])));
+    karwan(&["consumer", "list", "--store", &place.url()])
+        .exits(0)
+        .prints("effect.charge")
+        .prints("no connection")
+        .prints("nobody");
+    karwan(&["consumer", "show", "effect.charge", "--store", &place.url()])
+        .exits(0)
+        .prints("2 open")
+        .prints("last error: no connection");
+    karwan(&["consumer", "show", "effect.mail", "--store", &place.url()]).exits(1).says("effect.charge");
 }

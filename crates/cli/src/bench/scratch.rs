@@ -1,14 +1,17 @@
-//! A scratch database beside a given one, and a throw-away login for it. Both go at the end, also after an error.
+//! A scratch store beside a given one: a database with a throw-away login for it, or a file. They go at the end, also after
+//! an error.
+
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use karwan_envelope::mint::{OsRandom, Random as _};
+use karwan_registry::Catalogue;
 use karwan_store::migrate::{grant, migrate};
-use karwan_store::{Address, bare};
+use karwan_store::{Address, KindType, bare};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::exit::Failure;
-use crate::platforms::Name;
 
 /// An empty store that nobody else knows.
 pub struct Scratch {
@@ -24,7 +27,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Makes both, and migrates.
-    pub async fn make(url: &str) -> Result<Self, Failure> {
+    pub async fn make(url: &str, catalogue: &Catalogue, kinds: &[KindType]) -> Result<Self, Failure> {
         let admin = bare::connect(&Address::Postgres(url.to_owned())).await?;
         let name = format!("karwan_bench_{:016x}", OsRandom.bits());
         let password = format!("{:016x}{:016x}", OsRandom.bits(), OsRandom.bits());
@@ -35,7 +38,7 @@ impl Scratch {
             name,
             password,
         };
-        match scratch.fill().await {
+        match scratch.fill(catalogue, kinds).await {
             Ok(()) => Ok(scratch),
             Err(failure) => {
                 // What was made goes again; why it was not enough is the better message.
@@ -45,12 +48,11 @@ impl Scratch {
         }
     }
 
-    async fn fill(&self) -> Result<(), Failure> {
+    async fn fill(&self, catalogue: &Catalogue, kinds: &[KindType]) -> Result<(), Failure> {
         let Self { name, password, .. } = self;
         self.run(&format!("CREATE DATABASE {name} TEMPLATE template0"), "CREATEDB").await?;
         self.run(&format!("CREATE ROLE {name} LOGIN PASSWORD '{password}'"), "CREATEROLE").await?;
-        let catalogue = Name::Melmastoon.catalogue()?;
-        migrate(&self.owner, &[&catalogue], &[], &|_, _, _| {}).await?;
+        migrate(&self.owner, &[catalogue], kinds, &|_, _, _| {}).await?;
         Ok(grant(&self.owner, name, None).await?)
     }
 
@@ -72,6 +74,72 @@ impl Scratch {
         let database = self.admin.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
         let login = self.admin.batch_execute(&format!("DROP ROLE IF EXISTS {name}")).await;
         Ok(database.and(login).with_context(|| format!("{name} is left behind: drop the database and the role"))?)
+    }
+}
+
+/// A file that goes with its companions.
+pub struct ScratchFile(pub PathBuf);
+
+impl ScratchFile {
+    /// A new name in the same folder, so that it lies on the same disk.
+    pub fn beside(path: &Path) -> Self {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".bench-{:016x}", OsRandom.bits()));
+        Self(name.into())
+    }
+}
+
+impl Drop for ScratchFile {
+    fn drop(&mut self) {
+        for suffix in ["", "-wal", "-shm", ".lock"] {
+            let mut path = self.0.clone().into_os_string();
+            path.push(suffix);
+            // Some of them never existed.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A scratch store, wherever the given one is.
+pub enum Place {
+    /// Beside a database.
+    Database(Box<Scratch>),
+    /// Beside a file.
+    File(ScratchFile),
+}
+
+impl Place {
+    /// Measures in a scratch store, and removes it whatever happens.
+    pub async fn within<T>(
+        beside: &Address,
+        (catalogue, kinds): (&Catalogue, &[KindType]),
+        measure: impl AsyncFnOnce(&Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let place = match beside {
+            Address::Postgres(url) => Self::Database(Box::new(Scratch::make(url, catalogue, kinds).await?)),
+            Address::Sqlite(path) => {
+                let file = ScratchFile::beside(path);
+                migrate(&Address::Sqlite(file.0.clone()), &[catalogue], kinds, &|_, _, _| {}).await?;
+                Self::File(file)
+            }
+        };
+        let measured = tokio::select! {
+            measured = measure(&place) => measured,
+            _ = tokio::signal::ctrl_c() => Err(Failure::from(anyhow!("interrupted; the scratch store is removed"))),
+        };
+        let removed = match place {
+            Self::Database(scratch) => scratch.remove().await,
+            Self::File(_) => Ok(()),
+        };
+        measured.and_then(|measured| removed.map(|()| measured))
+    }
+
+    /// As a node opens it.
+    pub fn address(&self) -> Address {
+        match self {
+            Self::Database(scratch) => scratch.node.clone(),
+            Self::File(file) => Address::Sqlite(file.0.clone()),
+        }
     }
 }
 

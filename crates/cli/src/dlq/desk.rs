@@ -1,0 +1,97 @@
+//! What every command over letters works with: a store, who may act on it, and the names that it knows.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use karwan_envelope::ids::EventId;
+use karwan_registry::Catalogue;
+use karwan_store::operator::{LetterStory, Operator, Target};
+use karwan_store::report::EffectReport;
+use karwan_store::{Error, Observer, Store};
+
+use crate::exit::Failure;
+use crate::personal::Sight;
+use crate::settings::{Flags, Settings, word};
+use crate::{platforms, suggest};
+
+/// An open store, to be looked at and acted on.
+pub struct Desk {
+    pub operator: Operator,
+    pub observer: Observer,
+    catalogues: Vec<Arc<Catalogue>>,
+    /// The flag with which another command finds the same store.
+    store_flag: String,
+}
+
+impl Desk {
+    pub async fn open(flags: &Flags) -> Result<Self, Failure> {
+        let settings = Settings::load(flags)?;
+        let address = settings.store()?;
+        let catalogues: Vec<Arc<Catalogue>> = platforms::catalogues(None)?.into_iter().map(Arc::new).collect();
+        let observer = Store::observe(&address).await?;
+        let operator = Operator::new(&address, catalogues.clone());
+        Ok(Self { operator, observer, catalogues, store_flag: settings.store_flag() })
+    }
+
+    /// A name that no consumer, relay or kind of call of this store has is refused, with the one that was meant.
+    pub async fn knows_consumer(&self, name: &str) -> Result<(), Failure> {
+        let consumers = self.observer.consumers().await?;
+        let effects = self.observer.effects().await?;
+        let known: Vec<String> = consumers
+            .iter()
+            .map(|report| report.consumer.clone())
+            .chain(effects.iter().map(EffectReport::name))
+            .collect();
+        if known.iter().any(|it| it == name) {
+            return Ok(());
+        }
+        let hint = match suggest::nearest(known.iter().map(String::as_str), name) {
+            Some(near) => format!("did you mean {near}?"),
+            None if known.is_empty() => "none has run yet".to_owned(),
+            None => format!("known: {}", known.join(", ")),
+        };
+        Err(anyhow!("no consumer {} has run on this store; {hint}", suggest::quoted(name)).into())
+    }
+
+    /// A letter by its event; its consumer must be named only where several have it.
+    pub async fn find(&self, event: EventId, consumer: Option<&str>) -> Result<Target, Failure> {
+        if let Some(consumer) = consumer {
+            self.knows_consumer(consumer).await?;
+            return Ok(Target { consumer: consumer.to_owned(), event });
+        }
+        match <[Target; 1]>::try_from(self.operator.targets(event).await?) {
+            Ok([target]) => Ok(target),
+            Err(none) if none.is_empty() => Err(anyhow!(
+                "no consumer of this store has a letter {event}: it was handled, deleted, or never failed (karwan dlq list)"
+            )
+            .into()),
+            Err(several) => {
+                let names: Vec<&str> = several.iter().map(|target| target.consumer.as_str()).collect();
+                Err(Failure::usage(anyhow!(
+                    "{} consumers have a letter {event}: name one with --consumer ({}; see --help)",
+                    names.len(),
+                    names.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// What is known of the personal values of a letter.
+    pub async fn sight(&self, story: &LetterStory, all: bool) -> Result<Sight, Error> {
+        if all {
+            return Ok(Sight::All);
+        }
+        Sight::of(&self.observer, &self.catalogues, &story.letter.subject, &story.envelope).await
+    }
+
+    /// A command over a letter, to be pasted.
+    pub fn command(&self, verb: &str, target: &Target, rest: &str) -> String {
+        let Target { consumer, event } = target;
+        format!("karwan dlq {verb} {event} --consumer {}{rest}{}", word(consumer), self.store_flag)
+    }
+
+    /// Any other command, to be pasted.
+    pub fn any_command(&self, words: &str) -> String {
+        format!("karwan {words}{}", self.store_flag)
+    }
+}

@@ -1,0 +1,171 @@
+//! `karwan topology …`.
+
+mod apply;
+mod check;
+mod emit_nats;
+mod show;
+
+use anyhow::anyhow;
+use clap::Subcommand;
+use karwan_broker::topology::BadConsumer;
+use karwan_broker::{Broker, Options, Topology};
+use karwan_store::log::{BadPattern, SubjectPattern};
+use karwan_store::{Address, Operator};
+
+use crate::exit::{Failure, Outcome};
+use crate::platforms::Name;
+use crate::settings::{BrokerFlags, Flags, Settings};
+use crate::suggest::{nearest, quoted};
+use crate::{output, runtime};
+
+#[derive(Subcommand)]
+pub enum Verb {
+    Show(show::Args),
+    Apply(apply::Args),
+    Check(check::Args),
+    EmitNats(emit_nats::Args),
+}
+
+pub fn run(verb: Verb) -> Outcome {
+    match verb {
+        Verb::Show(args) => show::run(&args),
+        Verb::Apply(args) => apply::run(&args),
+        Verb::Check(args) => check::run(&args),
+        Verb::EmitNats(args) => emit_nats::run(&args),
+    }
+}
+
+/// Whose streams.
+#[derive(clap::Args)]
+pub struct Selection {
+    /// The platform whose catalogue says which streams there are
+    #[arg(long)]
+    pub platform: Name,
+    /// Only those of these services, with commas between
+    #[arg(long, value_delimiter = ',', value_name = "SERVICE")]
+    services: Vec<String>,
+}
+
+impl Selection {
+    /// The streams of the whole platform, whatever services are named.
+    pub fn whole(&self) -> Result<Topology, Failure> {
+        Ok(Topology::of(&self.platform.catalogue()?))
+    }
+
+    /// Their streams.
+    pub fn topology(&self) -> Result<Topology, Failure> {
+        self.of_these(self.whole()?)
+    }
+
+    /// What the named services feed and follow.
+    fn of_these(&self, topology: Topology) -> Result<Topology, Failure> {
+        if self.services.is_empty() {
+            return Ok(topology);
+        }
+        let known: Vec<&str> = topology.streams().iter().map(|stream| stream.service.as_str()).collect();
+        for service in &self.services {
+            if !known.contains(&service.as_str()) {
+                let help = match nearest(known.iter().copied(), service) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("there are {}", known.join(", ")),
+                };
+                return Err(Failure::usage(anyhow!(
+                    "no service {} has events of this platform: {help} (see --help)",
+                    quoted(service)
+                )));
+            }
+        }
+        let services: Vec<&str> = self.services.iter().map(String::as_str).collect();
+        Ok(topology.of_services(&services))
+    }
+}
+
+/// Whose consumers.
+#[derive(clap::Args)]
+struct Followers {
+    /// And consumers that have run over this store and are fed from streams; may be given several times
+    // A text, and not an address: what cannot be parsed would be quoted with its password.
+    #[arg(long, value_name = "URL")]
+    consumers_of: Vec<String>,
+}
+
+impl Followers {
+    /// What they add to a topology; those of the platform itself, too, where they are wanted.
+    fn added(&self, selection: &Selection, platform: bool) -> Result<Topology, Failure> {
+        let mut topology = selection.whole()?;
+        let mut left_out = Vec::new();
+        let listed = if platform { selection.platform.consumers() } else { Vec::new() };
+        let listed = listed.iter().map(|it| (it.name().to_owned(), it.subjects().map(str::to_owned).collect()));
+        for (name, subjects) in self.declared()?.into_iter().chain(listed) {
+            let subjects: Vec<&str> = subjects.iter().map(String::as_str).collect();
+            // A consumer is called after its service and what it does.
+            let service = name.split('.').next().unwrap_or(&name);
+            match topology.clone().consumer(&name, service, &subjects) {
+                Ok(with) => topology = with,
+                // The store has said it already.
+                Err(BadConsumer::SameDurable { consumer, other, .. }) if consumer == other => {}
+                Err(error) => left_out.push(error.to_string()),
+            }
+        }
+        if !left_out.is_empty() {
+            let count = left_out.len();
+            output::note(&format!("{count} consumers can be fed from no stream; they read a log:"));
+            left_out.iter().for_each(|why| output::note(&format!("  {why}")));
+        }
+        selection.of_these(topology)
+    }
+
+    /// Those that streams feed, by what they have said of themselves.
+    fn declared(&self) -> Result<Vec<(String, Vec<String>)>, Failure> {
+        let mut found = Vec::new();
+        let every: SubjectPattern = ">".parse().map_err(|error: BadPattern| Failure::usage(error))?;
+        for url in &self.consumers_of {
+            let address: Address = url.parse().map_err(karwan_store::Error::from)?;
+            let declared =
+                runtime::ready(async { Ok(Operator::new(&address, Vec::new()).consumers_of(&every).await?) })?;
+            let fed = declared.into_iter().filter(|it| it.stream.is_some());
+            found.extend(fed.map(|it| (it.consumer, it.subjects)));
+        }
+        Ok(found)
+    }
+}
+
+/// Streams, and where they should be.
+#[derive(clap::Args)]
+struct Wanted {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    followers: Followers,
+    #[command(flatten)]
+    place: Place,
+    /// How many copies of each stream the cluster keeps
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
+    replicas: u32,
+}
+
+impl Wanted {
+    fn topology(&self) -> Result<Topology, Failure> {
+        // Not those of the platform's list: they read a log wherever nobody has said otherwise.
+        Ok(self.followers.added(&self.selection, false)?.replicated(self.replicas))
+    }
+}
+
+/// Which broker.
+#[derive(clap::Args)]
+struct Place {
+    #[command(flatten)]
+    broker: BrokerFlags,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl Place {
+    fn url(&self) -> Result<String, Failure> {
+        self.broker.url(&Settings::load(&self.flags)?)
+    }
+}
+
+async fn connect(url: &str) -> Result<Broker, Failure> {
+    Ok(Broker::connect(url, Options { name: "karwan topology".to_owned(), ..Options::default() }).await?)
+}

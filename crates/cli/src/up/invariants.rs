@@ -1,0 +1,222 @@
+//! What must hold once everything is drained, told from the log and the vendors' own books. Each violation is named.
+//!
+//! Not here: whether it is drained; a booking under way breaks several of these for a moment.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use karwan::{Document, Event, Query, TenantTx};
+use karwan_envelope::ids::CorrelationId;
+use karwan_envelope::money::Money;
+use karwan_envelope::{Envelope, wire};
+use karwan_sandbox::Stage;
+use karwan_sandbox::gateway::Charge;
+use karwan_sandbox::locks::Key;
+use karwan_store::log::{Filter, LogRow, PAGE_MAX};
+use karwan_store::query::PAGE_MAX as DOCUMENTS_MAX;
+use karwan_store::report::Lag;
+use karwan_store::{Error, Store, stored};
+use melmastoon::analytics::state::Day;
+use melmastoon::billing::folio::Folio;
+use melmastoon::lock_integration::credentials::KeyCredentialRequested;
+use melmastoon::payment::{IntentCaptured, IntentRefunded};
+use melmastoon::reservation::BookingCancelled;
+use melmastoon::rules::{self, Rules};
+use melmastoon::search_aggregation::state::Month;
+use melmastoon::values::PaymentRail;
+use serde::de::DeserializeOwned;
+
+use super::demo::{context, fresh};
+use super::node::Node;
+use super::sagas;
+
+/// The most violations that are told.
+const TOLD_MAX: usize = 20;
+
+/// What the log says, folded.
+#[derive(Default)]
+pub struct Told {
+    /// What is told from the log alone.
+    rules: Rules,
+    cancelled: BTreeSet<String>,
+    /// By intent: what was received by card, and what went back.
+    money: BTreeMap<String, (i128, i128)>,
+    /// By credential, the stay that it is for.
+    keys: HashMap<String, String>,
+}
+
+/// The event of a row, where it is of this type.
+pub fn event<E: Event + DeserializeOwned>(row: &LogRow) -> Option<E> {
+    if row.subject != E::SUBJECT {
+        return None;
+    }
+    serde_json::from_str(stored::contents(&row.envelope)?.payload).ok()
+}
+
+impl Told {
+    /// Folds one row; one that cannot be read is none of the platform's.
+    pub fn take(&mut self, row: &LogRow, envelope: &Envelope) {
+        self.rules.take(&rules::Fact {
+            event: envelope.id.bits(),
+            subject: &row.subject,
+            correlation: envelope.cause.correlation.bits(),
+            causation: envelope.cause.causation.map(|cause| cause.bits()),
+            payload: envelope.payload.get(),
+        });
+        if let Some(cancelled) = event::<BookingCancelled>(row) {
+            self.cancelled.insert(cancelled.reservation_id.to_string());
+        } else if let Some(captured) = event::<IntentCaptured>(row) {
+            if captured.rail == PaymentRail::Card {
+                self.money.entry(captured.payment_intent_id.to_string()).or_default().0 += micros(captured.received);
+            }
+        } else if let Some(refunded) = event::<IntentRefunded>(row) {
+            if refunded.rail == PaymentRail::Card {
+                self.money.entry(refunded.payment_intent_id.to_string()).or_default().1 += micros(refunded.amount);
+            }
+        } else if let Some(requested) = event::<KeyCredentialRequested>(row)
+            && let Some(stay) = requested.reservation_id
+        {
+            self.keys.insert(requested.key_credential_id.to_string(), stay.to_string());
+        }
+    }
+
+    /// What does not hold.
+    pub fn violations(&self, kept: &Kept, charges: &[Charge], keys: &[Key]) -> Vec<String> {
+        let mut all = self.rules.nights.broken().to_vec();
+        all.extend(self.rules.traces.broken());
+        all.extend(self.rules.folios.broken(&kept.folios));
+        all.extend(self.rules.figures.broken(&kept.days));
+        all.extend(kept.months.iter().flat_map(|month| self.rules.nights.listed(month)));
+        self.judge_money(charges, &mut all);
+        self.judge_keys(keys, &mut all);
+        all.truncate(TOLD_MAX);
+        all
+    }
+
+    /// The gateway's ledger agrees with the log, to the micro-unit.
+    fn judge_money(&self, charges: &[Charge], all: &mut Vec<String>) {
+        let mut books: BTreeMap<&str, (i128, i128)> = BTreeMap::new();
+        for charge in charges {
+            if charge.refunded_micros > charge.captured_micros || charge.captured_micros > charge.amount.micros {
+                all.push(format!("the gateway gave back or took too much: {}", charge.id));
+            }
+            let book = books.entry(&charge.reference).or_default();
+            // A charge that was undone was never told as captured.
+            if charge.voided && !self.money.contains_key(&charge.reference) {
+                continue;
+            }
+            *book = (book.0 + i128::from(charge.captured_micros), book.1 + i128::from(charge.refunded_micros));
+        }
+        for (intent, told) in &self.money {
+            let book = books.get(intent.as_str()).copied().unwrap_or_default();
+            if book != *told {
+                all.push(format!("money of {intent}: the log says {told:?}, the gateway {book:?}"));
+            }
+        }
+        for (reference, book) in books {
+            if book.0 > 0 && !self.money.contains_key(reference) {
+                all.push(format!(
+                    "the gateway took {} micro-units for {reference}, and the log knows nothing of it",
+                    book.0
+                ));
+            }
+        }
+    }
+
+    /// No key opens after a cancellation, and no stay has two.
+    fn judge_keys(&self, keys: &[Key], all: &mut Vec<String>) {
+        let mut live: BTreeMap<&str, usize> = BTreeMap::new();
+        for key in keys.iter().filter(|key| key.live) {
+            let stay = self.keys.get(&key.credential).map_or("nobody", String::as_str);
+            *live.entry(stay).or_default() += 1;
+        }
+        for (stay, count) in live {
+            if count > 1 && stay != "nobody" {
+                all.push(format!("{count} live keys for {stay}"));
+            }
+            if self.cancelled.contains(stay) || stay == "nobody" {
+                all.push(format!("a key opens for {stay}, which is cancelled or unknown"));
+            }
+        }
+    }
+}
+
+fn micros(money: Money) -> i128 {
+    money.amount_micro.get()
+}
+
+/// Reads the whole log.
+pub async fn told(node: &Node) -> Result<Told, Error> {
+    let (relay, mut told) = (node.store.relay(), Told::default());
+    let (mut position, end) = (relay.start().await?, relay.end().await?);
+    while position.seq < end.seq {
+        let page = relay.page(position, &Filter::default(), PAGE_MAX).await?;
+        for row in &page.rows {
+            let decode = |profile| wire::decode(profile, node.store.catalogue().directory(), row.envelope.as_bytes());
+            if let Some(decoded) = node.profiles.iter().find_map(|profile| decode(profile).ok()) {
+                told.take(row, &decoded.envelope);
+            }
+        }
+        if page.position == position {
+            break;
+        }
+        position = page.position;
+    }
+    Ok(told)
+}
+
+/// What services keep, of all tenants: what the log must agree with.
+#[derive(Default)]
+pub struct Kept {
+    folios: Vec<Folio>,
+    days: Vec<Day>,
+    months: Vec<Month>,
+}
+
+async fn kept(node: &Node) -> Result<Kept, Error> {
+    let mut kept = Kept::default();
+    for tenant in sagas::tenants(&node.store).await? {
+        let context = context(tenant, "reservation-service", CorrelationId::from_bits(fresh()));
+        let unit = node.store.tenant(&context);
+        kept.folios.extend(all::<Folio>(&unit).await?);
+        kept.days.extend(all::<Day>(&unit).await?);
+        kept.months.extend(all::<Month>(&unit).await?);
+    }
+    Ok(kept)
+}
+
+/// Every document of a kind.
+async fn all<D: Document>(unit: &TenantTx) -> Result<Vec<D>, Error> {
+    let mut page = unit.query(Query::<D>::new().limit(DOCUMENTS_MAX)).await?;
+    let mut items = Vec::new();
+    loop {
+        items.append(&mut page.items);
+        let Some(next) = page.next else { return Ok(items) };
+        page = unit.query(Query::new().limit(DOCUMENTS_MAX).after(next)).await?;
+    }
+}
+
+/// What does not hold now.
+pub async fn check(node: &Node) -> Result<Vec<String>, Error> {
+    let Stage { gateway, locks, .. } = &node.stage;
+    Ok(told(node).await?.violations(&kept(node).await?, &gateway.charges(), &locks.keys()))
+}
+
+/// How much is under way: events that consumers have not handled, and calls that are open.
+pub async fn under_way(node: &Node) -> Result<u64, Error> {
+    let observer = Store::observe(&node.address).await?;
+    let mut under_way: i64 = observer.effects().await?.iter().map(|effect| effect.open).sum();
+    let declared = observer.declared().await?;
+    for consumer in observer.consumers().await? {
+        // By what it handles: the position of a lane with nothing to do is saved late.
+        if let Lag::Events { count, .. } = observer.lag(&consumer, &declared).await? {
+            under_way += count;
+        }
+        under_way += consumer.parked;
+    }
+    Ok(under_way.unsigned_abs())
+}
+
+/// Whether nothing is under way: consumers are at the end, no call is open.
+pub async fn is_drained(node: &Node) -> Result<bool, Error> {
+    Ok(under_way(node).await? == 0)
+}

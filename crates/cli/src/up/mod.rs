@@ -1,0 +1,242 @@
+//! `karwan up`: a node.
+//!
+//! One process with a store, the services it runs, their consumers, deadlines and calls, and its HTTP edge. Told to stop, it
+//! takes nothing new, finishes what it has begun, and ends; killed, it goes on where it was when it is started again.
+
+pub mod control;
+mod demo;
+mod edge;
+pub mod error;
+mod invariants;
+pub mod load;
+mod logs;
+mod node;
+pub mod place;
+pub mod sagas;
+mod summary;
+mod tally;
+pub mod tries;
+mod vendors;
+mod webhooks;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use karwan::engine::{Engine, Signals, Work};
+use karwan::{Catalogue, Relay};
+use karwan_broker::{Broker, Topology};
+use karwan_envelope::cause::Residency;
+use karwan_envelope::mint::{OsRandom, Random as _};
+use karwan_http::Server;
+use karwan_sandbox::Stage;
+use karwan_store::trace::Spans;
+use karwan_store::{Address, Store};
+use tokio::net::TcpListener;
+
+use crate::exit::{Failure, Outcome};
+use crate::platforms::Name;
+use crate::settings::{BrokerFlags, Flags, Settings};
+use crate::{output, runtime};
+use error::Error;
+use logs::Form;
+use node::{Node, Phase, PhaseCell};
+use place::{Card, Place};
+use tally::Tally;
+
+/// Run the hotel platform: a store, its services, and their vendors' sandboxes
+///
+/// With nothing said, everything is in ./karwan-data and on loopback: an embedded
+/// store with two tenants to try things with. A store that is named starts empty.
+/// Ctrl-C or SIGTERM finishes what is under way; a second one ends at once. Killed,
+/// it goes on where it was when it is started again.
+///
+/// Examples:
+///   karwan up
+///   karwan up --data /var/lib/karwan --port 8080 --empty
+///   karwan up --store postgres://node@localhost/app --broker nats://localhost
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    broker: BrokerFlags,
+    /// Only these services, with commas between
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    services: Vec<String>,
+    /// With two tenants to try things with; so by itself on the embedded store
+    #[arg(long, conflicts_with = "empty")]
+    demo: bool,
+    /// With nothing in it
+    #[arg(long)]
+    empty: bool,
+    /// The address to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
+    bind: IpAddr,
+    /// The port; 0 takes a free one
+    #[arg(long, default_value_t = 7070)]
+    port: u16,
+    /// How the log is written: for machines where nobody watches, for people on a terminal
+    #[arg(long, value_enum, value_name = "FORM")]
+    log: Option<Form>,
+    /// Log every event that is published or handled
+    #[arg(long)]
+    verbose: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let settings = Settings::load(&args.flags)?;
+    let form = logs::start(args.log, args.verbose);
+    runtime::block_on(async {
+        let place = Place::take(&args.flags.data()).await?;
+        let listener = listen(SocketAddr::new(args.bind, args.port)).await?;
+        let control = listen(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+        let named = settings.named_store()?;
+        let demo = args.demo || named.is_none() && !args.empty;
+        let address = named.unwrap_or_else(|| Address::Sqlite(absolute(place.store())));
+        let tally = Arc::new(Tally::default());
+        let store = open(&address, logs::spans(args.verbose, tally.clone())).await?;
+        sagas::count(&store).await.map_err(anyhow::Error::from)?;
+        let signals = Signals::listen()?;
+        let stage = vendors::open(&place).await?;
+        let work = work(args, &settings, &store, &stage).await?;
+        let public = format!("http://{}", listener.local_addr()?);
+        vendors::listen(&stage, &public).await;
+        let engine = Engine::start(&store, work, karwan::engine::Options::new(name(), Residency::Me));
+        let houses = if demo { furnished(&store, &engine).await? } else { Vec::new() };
+        let node = Arc::new(Node {
+            store: store.clone(),
+            address: address.clone(),
+            token: format!("{:016x}{:016x}", OsRandom.bits(), OsRandom.bits()),
+            stage,
+            houses,
+            profiles: vec![melmastoon::platform::PROFILE],
+            load: std::sync::Mutex::default(),
+            tally,
+            stalls: place.stalls(),
+            phase: PhaseCell::default(),
+        });
+        let control = serve(control, node.clone(), control::answer)?;
+        let edge = serve(listener, node.clone(), edge::answer)?;
+        engine.at_work().await;
+        tries::take_up(&node);
+        node.enter(Phase::Working);
+        place.announce(&Card {
+            control: format!("http://{}", control.address()),
+            token: node.token.clone(),
+            public: public.clone(),
+            store: written(&address),
+            pid: std::process::id(),
+        })?;
+        tracing::info!(public, store = %address, "ready");
+        if form == Form::Human {
+            output::note(&summary::text(&public, &address, demo, &args.flags.data()));
+        }
+        signals.first().await;
+        node.enter(Phase::Draining);
+        tracing::info!("draining: what is under way is finished");
+        // Whoever asks meanwhile is told that it drains.
+        engine.stop().await;
+        edge.stop().await;
+        control.stop().await;
+        drop(place);
+        tracing::info!("stopped");
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// The address as a command reads it; with its password, for the owner's file alone.
+fn written(address: &Address) -> String {
+    match address {
+        Address::Sqlite(path) => format!("sqlite:{}", path.display()),
+        Address::Postgres(url) => url.clone(),
+    }
+}
+
+/// This process among those that share a store.
+fn name() -> String {
+    format!("node-{}", std::process::id())
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(address).await.map_err(|cause| match cause.kind() {
+        std::io::ErrorKind::AddrInUse => Error::PortInUse { address },
+        _ => Error::Bind { address, cause },
+    })
+}
+
+fn serve<F>(
+    listener: TcpListener,
+    node: Arc<Node>,
+    answer: impl Fn(Arc<Node>, karwan_http::Request) -> F + Send + Sync + 'static,
+) -> std::io::Result<Server>
+where
+    F: Future<Output = karwan_http::Response> + Send + 'static,
+{
+    Server::start(listener, move |request| answer(node.clone(), request))
+}
+
+/// Opens the store; a file is made or brought up to date first. A Postgres database is migrated by its owner, who is another
+/// login than the node's.
+async fn open(address: &Address, spans: Spans) -> Result<Store, Failure> {
+    let catalogue = Name::Melmastoon.catalogue()?;
+    if matches!(address, Address::Sqlite(_)) {
+        let catalogues = crate::platforms::catalogues(None)?;
+        let catalogues: Vec<&Catalogue> = catalogues.iter().collect();
+        karwan_store::migrate(address, &catalogues, &crate::platforms::kinds(), &|_, _, _| {}).await?;
+    }
+    let options = karwan_store::Options {
+        spans: Some(spans),
+        ..karwan_store::Options::new(Arc::new(catalogue), crate::platforms::kinds())
+    };
+    Ok(Store::open(address, options).await?)
+}
+
+/// The tenants of the demo, once every service knows of them.
+async fn furnished(store: &Store, engine: &Engine) -> Result<Vec<demo::Furnished>, Failure> {
+    let (mut houses, mut changed) = (Vec::new(), false);
+    for house in demo::houses() {
+        let (furnished, new) = demo::furnish(store, &house).await.map_err(anyhow::Error::from)?;
+        houses.push(furnished);
+        changed |= new;
+    }
+    let end = store.relay().end().await?;
+    for consumer in SELLERS.into_iter().filter(|_| changed) {
+        match engine.wait_for(consumer, end).await {
+            // This node does not run it.
+            Ok(()) | Err(karwan_store::Error::ConsumerUnknown { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(houses)
+}
+
+/// Who must know of rooms and prices before anything is sold.
+const SELLERS: [&str; 4] = [
+    "pricing-service.houses",
+    "inventory-service.rooms",
+    "reservation-service.doors",
+    "lock-integration-service.key-policy",
+];
+
+/// What this node does.
+async fn work(args: &Args, settings: &Settings, store: &Store, stage: &Stage) -> Result<Work, Failure> {
+    let services: Vec<&str> = args.services.iter().map(String::as_str).collect();
+    let mut work = melmastoon::hotel::work(&services, &vendors::clients(stage)).map_err(Error::Service)?;
+    if let Some(url) = args.broker.given(settings)? {
+        let options = karwan_broker::Options { name: name(), ..karwan_broker::Options::default() };
+        let broker = Broker::connect(&url, options).await?;
+        let topology = Topology::of(store.catalogue());
+        for change in topology.apply(&broker).await? {
+            tracing::info!(change = %change, "the broker is prepared");
+        }
+        work = work.relay(Relay::new(broker.clone(), topology)).broker(broker);
+    }
+    Ok(work)
+}

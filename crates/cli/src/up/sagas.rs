@@ -1,0 +1,178 @@
+//! Sagas of a node: those under way, and those that ended with something left for a person.
+
+use karwan::{Error, Query, Store, TenantId};
+use karwan_envelope::ids::CorrelationId;
+use karwan_envelope::time::{Clock as _, SystemClock};
+use karwan_store::query::PAGE_MAX;
+use melmastoon::ids::ReservationId;
+use melmastoon::lock_integration::state::{ManualKey, ManualTask};
+use melmastoon::lock_integration::{commands as locks, port as lock_port};
+use melmastoon::payment::state::FinanceAlert;
+use melmastoon::payment::{commands as payment, port as payment_port};
+use melmastoon::refusal::Refusal;
+use melmastoon::reservation;
+use melmastoon::reservation::booking::{Booking, State};
+use serde::{Deserialize, Serialize};
+
+use super::demo::{context, fresh};
+use super::node::Node;
+
+/// The most of each kind that are listed for one tenant.
+const LISTED_MAX: usize = 200;
+/// How long a saga may be under way before it is called stuck: its own deadline and some grace.
+const GRACE_MS: i64 = 60_000;
+
+/// A saga that somebody may want to look at; these names are stable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// Whose.
+    pub tenant: String,
+    /// The stay.
+    pub reservation: String,
+    /// `booking` or `cancellation`.
+    pub saga: String,
+    /// `running` or `partial`.
+    pub state: String,
+    /// What it waits for.
+    pub waits_for: String,
+    /// Since when or until when, as text.
+    pub when: String,
+    /// Whether a person has to act.
+    pub stuck: bool,
+}
+
+/// Those of all tenants.
+pub async fn list(node: &Node) -> Result<Vec<Row>, Refusal> {
+    let mut rows = Vec::new();
+    for tenant in tenants(&node.store).await? {
+        rows.extend(of_tenant(node, tenant).await?);
+    }
+    rows.extend(given_up(node).await?);
+    Ok(rows)
+}
+
+/// Whoever has told anything.
+pub async fn tenants(store: &Store) -> Result<Vec<TenantId>, Error> {
+    let relay = store.relay();
+    let (start, end) = (relay.start().await?, relay.safe().await?);
+    let tenants = relay.tenants(start.seq, end).await?.into_iter().filter(|tenant| *tenant != 0);
+    Ok(tenants.map(TenantId::from_bits).collect())
+}
+
+/// Counts the bookings that were under way when a node stopped, so that their ends are not counted as another's.
+pub async fn count(store: &Store) -> Result<(), Refusal> {
+    let mut under_way = 0;
+    for tenant in tenants(store).await? {
+        let context = context(tenant, reservation::SERVICE, CorrelationId::from_bits(fresh()));
+        let held = Query::<Booking>::new().equal("status", "held").limit(PAGE_MAX);
+        under_way += i64::try_from(store.tenant(&context).query(held).await?.items.len()).unwrap_or(i64::MAX);
+    }
+    store.metrics().sagas(reservation::SERVICE, melmastoon::sagas::BOOKING, under_way);
+    Ok(())
+}
+
+/// Calls about a reservation that were given up: nobody asks again by itself. The saga that each is of.
+const CALLS: [(&str, &str); 4] = [
+    (payment_port::CHARGE, "booking"),
+    (payment_port::VOID, "booking"),
+    (payment_port::REFUND, "cancellation"),
+    (lock_port::CALL, "booking"),
+];
+
+async fn given_up(node: &Node) -> Result<Vec<Row>, Error> {
+    let observer = Store::observe(&node.address).await?;
+    let mut rows = Vec::new();
+    for (kind, saga) in CALLS {
+        let dead = observer.dead_effects(kind, 0, LISTED_MAX).await?;
+        rows.extend(dead.into_iter().map(|dead| Row {
+            tenant: crate::tenant::shown(dead.effect.of.tenant),
+            reservation: dead.effect.key,
+            saga: saga.to_owned(),
+            state: "partial".to_owned(),
+            waits_for: format!("an operator: the call {kind} was given up (karwan dlq list)"),
+            when: format!("since {}", crate::instant::shown(dead.at)),
+            stuck: true,
+        }));
+    }
+    Ok(rows)
+}
+
+async fn of_tenant(node: &Node, tenant: TenantId) -> Result<Vec<Row>, Refusal> {
+    let context = context(tenant, "reservation-service", CorrelationId::from_bits(fresh()));
+    let (unit, now) = (node.store.tenant(&context), SystemClock.now());
+    let held = Query::<Booking>::new().equal("status", "held").limit(LISTED_MAX);
+    let mut rows: Vec<Row> =
+        unit.query(held).await?.items.iter().map(|booking| running(tenant, booking, now.unix_ms())).collect();
+    // Those that wait, longest first: what was seen to has no such instant.
+    let keys = unit.query(Query::<ManualKey>::new().ordered_by("waits_since").limit(LISTED_MAX)).await?.items;
+    rows.extend(keys.iter().map(|key| Row {
+        tenant: tenant.to_string(),
+        reservation: key.reservation_id.to_string(),
+        saga: if key.task == ManualTask::Issue { "booking" } else { "cancellation" }.to_owned(),
+        state: "partial".to_owned(),
+        waits_for: format!("the front desk: key {} ({:?})", key.key_credential_id, key.failure),
+        when: format!("since {}", key.since),
+        stuck: true,
+    }));
+    let alerts = payment::finance_alerts(&node.store, &context).await?;
+    rows.extend(alerts.iter().map(|alert: &FinanceAlert| Row {
+        tenant: tenant.to_string(),
+        reservation: alert.reservation_id.to_string(),
+        saga: "cancellation".to_owned(),
+        state: "partial".to_owned(),
+        waits_for: format!("finance: refund {} ({:?})", alert.refund_id, alert.reason),
+        when: format!("since {}", alert.raised_at),
+        stuck: true,
+    }));
+    Ok(rows)
+}
+
+fn running(tenant: TenantId, booking: &Booking, now_ms: i64) -> Row {
+    let waits_for = match &booking.state {
+        State::Held { allocated: false, paid: None } => "an allocation and a payment",
+        State::Held { allocated: false, paid: Some(_) } => "an allocation",
+        State::Held { allocated: true, .. } => "a payment",
+        State::Draft | State::Confirmed(_) | State::ConfirmedCashPending(_) | State::Cancelled { .. } => "nothing",
+    };
+    Row {
+        tenant: tenant.to_string(),
+        reservation: booking.reservation_id.to_string(),
+        saga: "booking".to_owned(),
+        state: "running".to_owned(),
+        waits_for: waits_for.to_owned(),
+        when: format!("until {}", booking.hold_expires_at),
+        stuck: now_ms > booking.hold_expires_at.unix_ms() + GRACE_MS,
+    }
+}
+
+/// Tries again what a saga has left for a person: a key, a refund, a revocation. Answers what was tried.
+pub async fn retry(node: &Node, tenant: &str, reservation: &str) -> Result<Vec<String>, String> {
+    let told = |refusal: Refusal| refusal.to_string();
+    let tenant: TenantId = tenant.parse().map_err(|_| format!("`{tenant}` is no tenant"))?;
+    let id: ReservationId = reservation.parse().map_err(|_| format!("`{reservation}` is no reservation"))?;
+    let context = |service: &str| context(tenant, service, CorrelationId::from_bits(fresh()));
+    let mut tried = Vec::new();
+    let lock = context("lock-integration-service");
+    for key in locks::waiting(&node.store, &lock, id).await.map_err(|error| error.to_string())? {
+        match key.task {
+            ManualTask::Issue => {
+                let key = locks::issue(&node.store, &lock, id).await.map_err(told)?;
+                tried.push(format!("a key is asked for again: {key}"));
+            }
+            ManualTask::Revoke => {
+                locks::revoke_again(&node.store, &lock, key.key_credential_id).await.map_err(told)?;
+                tried.push(format!("the vendor is asked again to end a key: {}", key.key_credential_id));
+            }
+        }
+    }
+    let alerts = payment::finance_alerts(&node.store, &context("payment-gateway-service")).await.map_err(told)?;
+    for alert in alerts.iter().filter(|alert| alert.reservation_id == id) {
+        payment::retry_refund(&node.store, &context("payment-gateway-service"), alert.refund_id).await.map_err(told)?;
+        tried.push(format!("a refund is asked for again: {}", alert.refund_id));
+    }
+    if tried.is_empty() {
+        return Err(format!("nothing of {id} waits for a person; calls that were given up are in `karwan dlq list`"));
+    }
+    Ok(tried)
+}

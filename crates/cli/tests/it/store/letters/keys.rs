@@ -1,0 +1,72 @@
+//! Keys and consumers: their stories, and stopping them.
+
+use super::scene::{ASSIGNED, Mood, PAGER, Scene, key};
+
+on_both! {
+    a_key_is_told_whole_and_in_order_of_time,
+    a_paused_key_waits_while_others_flow_and_goes_on_in_order,
+    a_paused_consumer_waits_and_goes_on_with_the_reasons_recorded,
+}
+
+const WHY: [&str; 4] = ["--actor", "zarina", "--reason", "INC-7"];
+
+fn a_key_is_told_whole_and_in_order_of_time(scene: &mut Scene) {
+    scene.assign(1, &[1]);
+    scene.fails(1, Mood::Park);
+    scene.assign(1, &[2, 3]);
+    let parked = scene.letters(&["--state", "parked"])[0]["event"].as_str().expect("an event").to_owned();
+    scene.karwan(&[&["dlq", "note", &parked], &WHY[..]].concat()).exits(0);
+    let story = scene.karwan(&["key", "show", &key(1), "--format", "json"]).exits(0).json();
+    let entries = story["entries"].as_array().expect("a list");
+    let what: Vec<&str> = entries.iter().map(|entry| entry["what"].as_str().expect("a word")).collect();
+    assert_eq!(what.iter().filter(|it| **it == "logged").count(), 3, "{what:?}");
+    assert!(what.contains(&"failed") && what.last() == Some(&"acted"), "{what:?}");
+    let times: Vec<&str> = entries.iter().map(|entry| entry["at"].as_str().expect("an instant")).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    let fate = |number: usize| {
+        let fates =
+            entries.iter().filter(|entry| entry["what"] == "logged").nth(number).expect("three")["fates"].clone();
+        let pager = fates.as_array().expect("a list").iter().find(|fate| fate["consumer"] == PAGER).cloned();
+        pager.expect("the pager")["fate"].as_str().expect("a word").to_owned()
+    };
+    assert_eq!((fate(0).as_str(), fate(1).as_str(), fate(2).as_str()), ("handled", "parked", "behind"));
+    let text = scene.karwan(&["key", "show", &key(1)]).exits(0).prints(ASSIGNED).prints("no connection to the pager");
+    text.prints("note by zarina: INC-7").prints("waits behind");
+    scene.karwan(&["key", "show", &key(9)]).exits(0).says("nothing is known of this key");
+    scene.karwan(&["key", "show", "somebody"]).exits(64).says("a key is <tenant>:<aggregate>");
+}
+
+fn a_paused_key_waits_while_others_flow_and_goes_on_in_order(scene: &mut Scene) {
+    scene.assign(1, &[1]);
+    let change = |verb: &str| scene.karwan(&[&["key", verb, &key(1), "--consumer", PAGER], &WHY[..]].concat());
+    change("resume").exits(1).says("is not paused");
+    change("pause").exits(0).says("waits for");
+    change("pause").exits(1).says("already");
+    scene.karwan(&["key", "show", &key(1)]).exits(0).prints("paused for").prints("by zarina: INC-7");
+    scene.restart();
+    scene.assign(1, &[2, 3]);
+    scene.assign(2, &[1]);
+    assert_eq!(scene.handled(), [(1, 1), (2, 1)]);
+    let change = |verb: &str| scene.karwan(&[&["key", verb, &key(1), "--consumer", PAGER], &WHY[..]].concat());
+    change("resume").exits(0).says("goes on");
+    scene.restart();
+    assert_eq!(scene.handled(), [(1, 1), (2, 1), (1, 2), (1, 3)]);
+}
+
+fn a_paused_consumer_waits_and_goes_on_with_the_reasons_recorded(scene: &mut Scene) {
+    scene.assign(1, &[1]);
+    let change = |verb: &str| scene.karwan(&[&["consumer", verb, PAGER], &WHY[..]].concat());
+    change("resume").exits(1).says("neither paused nor suspended");
+    change("pause").exits(0);
+    change("pause").exits(1).says("already");
+    let shown = scene.karwan(&["consumer", "show", PAGER, "--format", "json"]).exits(0).json();
+    assert!(shown["suspended"]["reason"].as_str().is_some_and(|reason| reason.contains("INC-7")), "{shown}");
+    scene.restart();
+    scene.assign(2, &[1]);
+    assert_eq!(scene.handled(), [(1, 1)]);
+    scene.karwan(&[&["consumer", "resume", PAGER], &WHY[..]].concat()).exits(0);
+    scene.restart();
+    assert_eq!(scene.handled(), [(1, 1), (2, 1)]);
+    let verbs: Vec<String> = scene.actions().iter().map(|it| it["verb"].as_str().expect("a verb").to_owned()).collect();
+    assert_eq!(verbs, ["resume-consumer", "pause-consumer"]);
+}
