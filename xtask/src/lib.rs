@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod licences;
 pub mod lint;
 pub mod markdown;
+pub mod nats_tool;
 pub mod postgres_tool;
 pub mod project;
 pub mod python_tool;

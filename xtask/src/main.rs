@@ -16,7 +16,17 @@ Usage: cargo xtask VERB
   emit                      writes catalog/ anew from the event types
   requirements              counts of docs/requirements.md; fails when the page is not true
   slow proptest --cases N   the tests with N cases for each property
+  slow processes [--rounds N]  the tests that kill, stop and replace real processes, N times each (default 15)
   slow postgres             the tests that start Postgres, with version 15 or 16 and with version 18
+  slow sim --seeds N [--seed S] [--without RULE]
+                            N simulations of several processes; a seed that goes wrong is printed, and --seed plays it again;
+                            RULE (claim, version or epoch) is left out, to see what goes wrong without it
+  slow hotel --seeds N [--seed S]
+                            N hotels whose guests, services and gateway misbehave, one a seed; a seed that breaks a rule is
+                            printed with it, and --seed plays it again
+  slow chaos [--kills N] [--seed S] [--without RULE]
+                            `karwan chaos` with N kills (default 200); RULE (ack, park, sequence or epoch) is left out,
+                            to see what goes wrong without it
   help                      this text
 
 Environment:
@@ -24,6 +34,7 @@ Environment:
   KARWAN_OVERRIDE_TICKET    incident ticket that lets the schema gate pass a breaking change
   KARWAN_CACHE              where tools are installed (default: $XDG_CACHE_HOME/karwan, else ~/.cache/karwan)
   KARWAN_PYTHON             interpreter to prefer
+  KARWAN_NATS_BIN           the NATS server, 2.10 or newer, that `test` uses (default: found or installed)
   KARWAN_POSTGRES_BIN       directory with the programs of the Postgres that `test` uses (default: found or installed)
 ";
 

@@ -2,7 +2,9 @@
 
 use anyhow::{Result, ensure};
 
+use crate::command;
 use crate::counts::Counts;
+use crate::nats_tool;
 use crate::postgres_tool::{self, Postgres};
 use crate::project::{Project, Scope};
 use crate::python_tool;
@@ -17,6 +19,11 @@ const POSTGRES_PACKAGES: &[&str] = &["karwan-store", "karwan-testkit"];
 /// The most cases a property is run with: past this a run would not end within a day.
 pub const CASES_MAX: u32 = 10_000_000;
 
+/// Rounds of the tests with processes, where nothing else is said.
+const ROUNDS: u32 = 15;
+/// The most rounds: a round takes some seconds.
+pub const ROUNDS_MAX: u32 = 10_000;
+
 /// A long suite and its size.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Suite {
@@ -27,7 +34,58 @@ pub enum Suite {
     },
     /// The tests that start Postgres, with each version that is supported.
     Postgres,
+    /// The tests that kill, stop and replace real processes, each doing so many times.
+    Processes {
+        /// Kills, stops or replacements of a test.
+        rounds: u32,
+    },
+    /// Simulations of several processes, one a seed.
+    Sim(Sim),
+    /// Whole hotels, one a seed: what must hold of bookings, rooms and money.
+    Hotel(Hotel),
+    /// `karwan chaos`: processes and servers are killed under load.
+    Chaos(Chaos),
 }
+
+/// Which simulations.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Sim {
+    /// How many; one where none is given.
+    pub seeds: Option<u64>,
+    /// The first seed; drawn where none is given.
+    pub seed: Option<u64>,
+    /// A rule of the store that is left out, to see what goes wrong without it.
+    pub without: Option<String>,
+}
+
+/// Which hotels.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Hotel {
+    /// How many.
+    pub seeds: u64,
+    /// The first seed; 1 where none is given.
+    pub seed: Option<u64>,
+}
+
+/// What chaos does.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Chaos {
+    /// How many kills.
+    pub kills: u64,
+    /// Decides who and when; drawn where none is given.
+    pub seed: Option<u64>,
+    /// A rule that is left out, to see what goes wrong without it.
+    pub without: Option<String>,
+}
+
+/// Kills of the slow suite, where nothing else is said.
+const KILLS: u64 = 200;
+
+/// The rules that a simulation can leave out.
+const RULES: &[&str] = &["claim", "version", "epoch"];
+
+/// The rules that chaos can go without.
+const CHAOS_RULES: &[&str] = &["ack", "park", "sequence", "epoch"];
 
 /// Reads the words after `slow`; the error says what was expected.
 pub fn parse(words: &[&str]) -> Result<Suite, String> {
@@ -36,7 +94,16 @@ pub fn parse(words: &[&str]) -> Result<Suite, String> {
             Ok(cases) if (1..=CASES_MAX).contains(&cases) => Ok(Suite::Proptest { cases }),
             Ok(_) | Err(_) => Err(format!("--cases takes a number from 1 to {CASES_MAX}, not `{cases}`")),
         },
+        ["processes"] => Ok(Suite::Processes { rounds: ROUNDS }),
+        ["processes", "--rounds", rounds] => match rounds.parse::<u32>() {
+            Ok(rounds) if (1..=ROUNDS_MAX).contains(&rounds) => Ok(Suite::Processes { rounds }),
+            Ok(_) | Err(_) => Err(format!("--rounds takes a number from 1 to {ROUNDS_MAX}, not `{rounds}`")),
+        },
+        ["processes", ..] => Err("slow processes takes `--rounds N` or nothing".to_owned()),
         ["postgres"] => Ok(Suite::Postgres),
+        ["sim", rest @ ..] => sim(rest).map(Suite::Sim),
+        ["chaos", rest @ ..] => chaos(rest).map(Suite::Chaos),
+        ["hotel", rest @ ..] => hotel(rest).map(Suite::Hotel),
         ["postgres", ..] => Err("slow postgres takes no more words".to_owned()),
         ["proptest", ..] => Err("slow proptest needs `--cases N`".to_owned()),
         [other, ..] => Err(format!("no such slow suite: `{other}`")),
@@ -44,12 +111,119 @@ pub fn parse(words: &[&str]) -> Result<Suite, String> {
     }
 }
 
+fn sim(mut words: &[&str]) -> Result<Sim, String> {
+    let mut sim = Sim::default();
+    while let [option, value, rest @ ..] = words {
+        let number = || value.parse().map_err(|_| format!("{option} takes a number, not `{value}`"));
+        match *option {
+            "--seeds" => sim.seeds = Some(number()?),
+            "--seed" => sim.seed = Some(number()?),
+            "--without" => sim.without = Some(rule(value, RULES)?),
+            other => return Err(format!("slow sim does not know `{other}`")),
+        }
+        words = rest;
+    }
+    match words {
+        [] if sim.seeds.is_some() || sim.seed.is_some() => Ok(sim),
+        [] => Err("slow sim needs `--seeds N` or `--seed S`".to_owned()),
+        [word, ..] => Err(format!("slow sim does not know `{word}`, or it needs a value")),
+    }
+}
+
+fn hotel(words: &[&str]) -> Result<Hotel, String> {
+    let number =
+        |option: &str, value: &str| value.parse().map_err(|_| format!("{option} takes a number, not `{value}`"));
+    match words {
+        ["--seeds", seeds] => Ok(Hotel { seeds: number("--seeds", seeds)?, seed: None }),
+        ["--seed", seed] => Ok(Hotel { seeds: 1, seed: Some(number("--seed", seed)?) }),
+        ["--seeds", seeds, "--seed", seed] => {
+            Ok(Hotel { seeds: number("--seeds", seeds)?, seed: Some(number("--seed", seed)?) })
+        }
+        _ => Err("slow hotel takes `--seeds N`, `--seed S`, or both".to_owned()),
+    }
+}
+
+fn chaos(mut words: &[&str]) -> Result<Chaos, String> {
+    let mut chaos = Chaos { kills: KILLS, seed: None, without: None };
+    while let [option, value, rest @ ..] = words {
+        let number = || value.parse().map_err(|_| format!("{option} takes a number, not `{value}`"));
+        match *option {
+            "--kills" => chaos.kills = number()?,
+            "--seed" => chaos.seed = Some(number()?),
+            "--without" => chaos.without = Some(rule(value, CHAOS_RULES)?),
+            other => return Err(format!("slow chaos does not know `{other}`")),
+        }
+        words = rest;
+    }
+    match words {
+        [] => Ok(chaos),
+        [word, ..] => Err(format!("slow chaos does not know `{word}`, or it needs a value")),
+    }
+}
+
+fn rule(value: &str, rules: &[&str]) -> Result<String, String> {
+    let known = rules.contains(&value);
+    known.then(|| value.to_owned()).ok_or_else(|| format!("--without takes one of {}, not `{value}`", rules.join(", ")))
+}
+
 /// Runs the suite.
 pub fn run(project: &Project, suite: &Suite) -> Result<()> {
     match suite {
         Suite::Proptest { cases } => test_run::run(project, Some(*cases)),
         Suite::Postgres => postgres(project),
+        Suite::Processes { rounds } => processes(project, *rounds),
+        Suite::Sim(sim) => simulate(project, sim),
+        Suite::Chaos(chaos) => make_chaos(project, chaos),
+        Suite::Hotel(hotel) => play_hotels(project, hotel),
     }
+}
+
+fn processes(project: &Project, rounds: u32) -> Result<()> {
+    let tools = Tools::find_or_install()?;
+    for (package, only) in [("karwan-engine", "processes::"), ("karwan-cli", "up::kill::")] {
+        let selection = Selection { packages: &[package], only: Some(only), rounds: Some(rounds), cases: None };
+        test_run::conclude(&test_run::count(project, &tools, &selection)?)?;
+    }
+    Ok(())
+}
+
+/// The testkit's own program plays the seeds: it prints the first one, and at the first that goes wrong what is wrong.
+fn simulate(project: &Project, sim: &Sim) -> Result<()> {
+    let mut command = project.cargo(&["run", "--quiet", "--package", "karwan-testkit", "--bin", "simulate", "--"]);
+    let numbers = [("--seeds", sim.seeds), ("--seed", sim.seed)];
+    for (option, value) in numbers.into_iter().filter_map(|(option, value)| Some((option, value?))) {
+        command.args([option, &value.to_string()]);
+    }
+    if let Some(rule) = &sim.without {
+        command.args(["--without", rule]);
+    }
+    command::run(command)
+}
+
+/// The platform's own test plays the seeds; one that breaks a rule is named with it.
+fn play_hotels(project: &Project, hotel: &Hotel) -> Result<()> {
+    let test = "simulation::hotels_from_seeds_keep_every_rule";
+    let mut command = project.cargo(&["test", "--quiet", "--package", "melmastoon", "--test", "it", "--"]);
+    command.args(["--exact", test, "--nocapture"]).env("KARWAN_HOTEL_SEEDS", hotel.seeds.to_string());
+    if let Some(seed) = hotel.seed {
+        command.env("KARWAN_HOTEL_SEED", seed.to_string());
+    }
+    command::run(command)
+}
+
+/// The program itself; a rule can be left out of one that was built for it alone.
+fn make_chaos(project: &Project, chaos: &Chaos) -> Result<()> {
+    let trial: &[&str] = if chaos.without.is_some() { &["--features", "trial"] } else { &[] };
+    let mut command = project.cargo(&["run", "--quiet", "--package", "karwan-cli"]);
+    command.args(trial).args(["--", "chaos", "--kills", &chaos.kills.to_string()]);
+    if let Some(seed) = chaos.seed {
+        command.args(["--seed", &seed.to_string()]);
+    }
+    if let Some(rule) = &chaos.without {
+        command.args(["--without", rule]);
+    }
+    Tools::find_or_install()?.name_servers(&mut command);
+    command::run(command)
 }
 
 fn postgres(project: &Project) -> Result<()> {
@@ -65,8 +239,13 @@ fn postgres(project: &Project) -> Result<()> {
         match &postgres {
             Postgres::Found(bin) => {
                 eprintln!("== Postgres {version}: {}", bin.display());
-                let tools = Tools { python: python_tool::find_or_install(), postgres };
-                counts.add(test_run::count(project, &tools, &Selection { packages: &packages, cases: None })?);
+                let tools =
+                    Tools { python: python_tool::find_or_install(), postgres, nats: nats_tool::find_or_install() };
+                counts.add(test_run::count(
+                    project,
+                    &tools,
+                    &Selection { packages: &packages, ..Selection::default() },
+                )?);
             }
             Postgres::Missing(reason) => missing.push(format!("skipped: all tests with Postgres {version}: {reason}")),
         }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::command;
 use crate::counts::{Counts, Runner, skipped_tests};
+use crate::nats_tool::{self, Nats};
 use crate::postgres_tool::{self, Postgres};
 use crate::project::Project;
 use crate::python_tool::{self, Python};
@@ -18,14 +19,31 @@ pub struct Tools {
     pub python: Python,
     /// The server of the store.
     pub postgres: Postgres,
+    /// The broker.
+    pub nats: Nats,
 }
 
 impl Tools {
-    /// Finds or installs both.
+    /// Finds or installs them.
     pub fn find_or_install() -> Result<Self> {
         timed("test: tools", || {
-            Ok(Self { python: python_tool::find_or_install(), postgres: postgres_tool::find_or_install() })
+            Ok(Self {
+                python: python_tool::find_or_install(),
+                postgres: postgres_tool::find_or_install(),
+                nats: nats_tool::find_or_install(),
+            })
         })
+    }
+
+    /// Names the servers in the environment of a program that starts some.
+    pub fn name_servers(&self, command: &mut Command) {
+        let servers = [postgres_tool::variables(&self.postgres), nats_tool::variables(&self.nats)];
+        for (name, value) in servers.into_iter().flatten() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
     }
 }
 
@@ -36,12 +54,16 @@ pub struct Selection<'a> {
     pub packages: &'a [&'a str],
     /// Cases for each property, when not the usual number.
     pub cases: Option<u32>,
+    /// Those alone whose name contains this.
+    pub only: Option<&'a str>,
+    /// What is done to processes, so many times, when not the usual number.
+    pub rounds: Option<u32>,
 }
 
 /// Runs all tests, each property with `cases` cases when given. The last line of stdout is the count.
 pub fn run(project: &Project, cases: Option<u32>) -> Result<()> {
     let tools = Tools::find_or_install()?;
-    let counts = count(project, &tools, &Selection { packages: &[], cases })?;
+    let counts = count(project, &tools, &Selection { cases, ..Selection::default() })?;
     conclude(&counts)
 }
 
@@ -59,8 +81,8 @@ pub fn count(project: &Project, tools: &Tools, selection: &Selection<'_>) -> Res
     let skips = Skips::new()?;
     let mut counts = Counts::default();
     let mut broken = Vec::new();
-    for (name, runner, mut suite) in suites(project, selection.packages) {
-        equip(&mut suite, tools, &skips, selection.cases);
+    for (name, runner, mut suite) in suites(project, selection) {
+        equip(&mut suite, tools, &skips, selection);
         let before = counts;
         let ended = timed(&format!("test: {name}"), || {
             let status = command::follow(suite, |line| counts.read_line(runner, line))?;
@@ -82,6 +104,9 @@ pub fn count(project: &Project, tools: &Tools, selection: &Selection<'_>) -> Res
     if let Postgres::Missing(reason) = &tools.postgres {
         eprintln!("not available: Postgres: {reason}");
     }
+    if let Nats::Missing(reason) = &tools.nats {
+        eprintln!("not available: NATS: {reason}");
+    }
     for (test, reason) in &skipped {
         eprintln!("skipped: {test}: {reason}");
     }
@@ -92,13 +117,14 @@ pub fn count(project: &Project, tools: &Tools, selection: &Selection<'_>) -> Res
 }
 
 /// What to run. nextest runs no doctests, so they are a suite of their own beside it.
-fn suites(project: &Project, packages: &[&str]) -> Vec<(&'static str, Runner, Command)> {
+fn suites(project: &Project, selection: &Selection<'_>) -> Vec<(&'static str, Runner, Command)> {
     let cargo = |args: &[&str]| {
         let mut command = project.cargo(args);
-        match packages {
+        match selection.packages {
             [] => command.arg("--workspace"),
             some => command.args(some.iter().flat_map(|package| ["--package", package])),
         };
+        command.args(selection.only);
         command
     };
     let nextest = command::output(project.cargo(&["nextest", "--version"])).is_ok();
@@ -111,19 +137,17 @@ fn suites(project: &Project, packages: &[&str]) -> Vec<(&'static str, Runner, Co
     vec![("cargo test", Runner::Libtest, cargo(&args)), doctests]
 }
 
-fn equip(suite: &mut Command, tools: &Tools, skips: &Skips, cases: Option<u32>) {
+fn equip(suite: &mut Command, tools: &Tools, skips: &Skips, selection: &Selection<'_>) {
     suite.env("KARWAN_SKIPS", &skips.file);
     match &tools.python {
         Python::Found(path) => suite.env("KARWAN_PYTHON", path).env_remove("KARWAN_PYTHON_MISSING"),
         Python::Missing(reason) => suite.env_remove("KARWAN_PYTHON").env("KARWAN_PYTHON_MISSING", reason),
     };
-    for (name, value) in postgres_tool::variables(&tools.postgres) {
-        match value {
-            Some(value) => suite.env(name, value),
-            None => suite.env_remove(name),
-        };
+    tools.name_servers(suite);
+    if let Some(rounds) = selection.rounds {
+        suite.env("KARWAN_PROCESS_ROUNDS", rounds.to_string());
     }
-    if let Some(cases) = cases {
+    if let Some(cases) = selection.cases {
         suite.env("PROPTEST_CASES", cases.to_string());
     }
 }

@@ -19,10 +19,13 @@ pub const LAYERS: &[&str] = &[
     "audit",
     "notify",
     "sync",
+    "http",
     "api",
+    "sandbox",
     "melmastoon",
     "learning",
     "panorama",
+    "servers",
     "cli",
 ];
 

@@ -2,9 +2,12 @@
 //!
 //! Every rule is a pure function of paths and texts, or of what `cargo metadata` and `karwan catalog list` print.
 
+pub mod bus;
+pub mod consumers;
 pub mod dead;
 pub mod layering;
 pub mod names;
+pub mod services;
 pub mod sizes;
 pub mod subjects;
 pub mod vocabulary;
@@ -44,9 +47,10 @@ pub fn of_files(files: &[SourceFile]) -> Vec<Finding> {
         findings.extend(names::judge(file));
         findings.extend(vocabulary::judge(file));
         findings.extend(words::judge(file));
+        findings.extend(bus::judge(file));
         findings
     });
-    each.chain(dead::judge(files)).collect()
+    each.chain(dead::judge(files)).chain(consumers::judge(files)).chain(services::judge(files)).collect()
 }
 
 /// Whether the head of the file declares `// tidy: <what> because <reason>`, with a reason.

@@ -7,6 +7,7 @@ mod layering;
 mod ledger;
 mod licences;
 mod markdown;
+mod nats_tool;
 mod postgres_tool;
 mod rust_source;
 mod slow;

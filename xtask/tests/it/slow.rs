@@ -1,4 +1,4 @@
-use xtask::slow::{Suite, parse};
+use xtask::slow::{Chaos, Hotel, Sim, Suite, parse};
 
 #[test]
 fn the_number_of_cases_is_read() {
@@ -12,6 +12,17 @@ fn the_suite_over_the_versions_of_postgres_has_no_size() {
 }
 
 #[test]
+fn the_number_of_rounds_is_read() {
+    assert_eq!(parse(&["processes"]), Ok(Suite::Processes { rounds: 15 }));
+    assert_eq!(parse(&["processes", "--rounds", "200"]), Ok(Suite::Processes { rounds: 200 }));
+    assert_eq!(parse(&["processes", "200"]), Err("slow processes takes `--rounds N` or nothing".to_owned()));
+    for rounds in ["0", "-1", "many", "10001"] {
+        let refused = format!("--rounds takes a number from 1 to 10000, not `{rounds}`");
+        assert_eq!(parse(&["processes", "--rounds", rounds]), Err(refused));
+    }
+}
+
+#[test]
 fn cases_outside_the_bounds_are_refused() {
     for cases in ["0", "-1", "many", "4000000000"] {
         let refused = format!("--cases takes a number from 1 to 10000000, not `{cases}`");
@@ -21,7 +32,53 @@ fn cases_outside_the_bounds_are_refused() {
 
 #[test]
 fn an_unknown_suite_is_refused() {
-    assert_eq!(parse(&["chaos"]), Err("no such slow suite: `chaos`".to_owned()));
+    assert_eq!(parse(&["mayhem"]), Err("no such slow suite: `mayhem`".to_owned()));
     assert_eq!(parse(&[]), Err("slow needs the name of a suite".to_owned()));
     assert_eq!(parse(&["proptest"]), Err("slow proptest needs `--cases N`".to_owned()));
+}
+
+#[test]
+fn simulations_have_a_number_or_a_seed() {
+    let sim =
+        |seeds, seed, without: Option<&str>| Ok(Suite::Sim(Sim { seeds, seed, without: without.map(str::to_owned) }));
+    assert_eq!(parse(&["sim", "--seeds", "500"]), sim(Some(500), None, None));
+    assert_eq!(parse(&["sim", "--seed", "7"]), sim(None, Some(7), None));
+    assert_eq!(parse(&["sim", "--seed", "7", "--seeds", "2"]), sim(Some(2), Some(7), None));
+    assert_eq!(parse(&["sim", "--seed", "7", "--without", "epoch"]), sim(None, Some(7), Some("epoch")));
+}
+
+#[test]
+fn simulations_without_a_size_or_with_other_words_are_refused() {
+    let check = |words: &[&str], reason: &str| assert_eq!(parse(words), Err(reason.to_owned()));
+    check(&["sim"], "slow sim needs `--seeds N` or `--seed S`");
+    check(&["sim", "--without", "claim"], "slow sim needs `--seeds N` or `--seed S`");
+    check(&["sim", "--seeds", "many"], "--seeds takes a number, not `many`");
+    check(&["sim", "--seeds"], "slow sim does not know `--seeds`, or it needs a value");
+    check(&["sim", "--luck", "7"], "slow sim does not know `--luck`");
+    check(&["sim", "--seed", "7", "--without", "mercy"], "--without takes one of claim, version, epoch, not `mercy`");
+}
+
+#[test]
+fn chaos_has_two_hundred_kills_unless_told_otherwise() {
+    let chaos = |kills, seed, without: Option<&str>| {
+        Ok(Suite::Chaos(Chaos { kills, seed, without: without.map(str::to_owned) }))
+    };
+    assert_eq!(parse(&["chaos"]), chaos(200, None, None));
+    assert_eq!(parse(&["chaos", "--kills", "20", "--seed", "7"]), chaos(20, Some(7), None));
+    assert_eq!(parse(&["chaos", "--without", "ack"]), chaos(200, None, Some("ack")));
+    let refused = |words: &[&str], reason: &str| assert_eq!(parse(words), Err(reason.to_owned()));
+    refused(&["chaos", "--kills", "many"], "--kills takes a number, not `many`");
+    refused(&["chaos", "--kills"], "slow chaos does not know `--kills`, or it needs a value");
+    refused(&["chaos", "--without", "mercy"], "--without takes one of ack, park, sequence, epoch, not `mercy`");
+}
+
+#[test]
+fn hotels_have_a_number_or_a_seed() {
+    let hotel = |seeds, seed| Ok(Suite::Hotel(Hotel { seeds, seed }));
+    assert_eq!(parse(&["hotel", "--seeds", "500"]), hotel(500, None));
+    assert_eq!(parse(&["hotel", "--seed", "7"]), hotel(1, Some(7)));
+    assert_eq!(parse(&["hotel", "--seeds", "2", "--seed", "7"]), hotel(2, Some(7)));
+    let refused = |words: &[&str], reason: &str| assert_eq!(parse(words), Err(reason.to_owned()));
+    refused(&["hotel"], "slow hotel takes `--seeds N`, `--seed S`, or both");
+    refused(&["hotel", "--seeds", "many"], "--seeds takes a number, not `many`");
 }

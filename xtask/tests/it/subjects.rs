@@ -33,6 +33,9 @@ fn an_example_in_a_comment_or_a_string_is_no_event() {
 }
 
 #[test]
-fn events_of_tests_need_no_row() {
+fn events_of_tests_and_measurements_need_no_row() {
+    check("crates/cli/src/bench/sample.rs", "#[event(subject = \"x.y.z.v1\")]\nstruct X;", &[]);
+    check("crates/a/src/node/tests.rs", "#[event(subject = \"x.y.z.v1\")]\nstruct X;", &[]);
     check("crates/a/tests/it/main.rs", "#[event(subject = \"x.y.z.v1\")]\nstruct X;", &[]);
+    check("crates/testkit/src/world/platform.rs", "#[event(subject = \"x.y.z.v1\")]\nstruct X;", &[]);
 }

@@ -145,3 +145,78 @@ fn a_file_that_must_name_a_platform_says_why() {
         &["crates/envelope/src/a.rs:2: platform-word: `panorama` belongs to a platform, and this crate knows none"],
     );
 }
+
+#[test]
+fn a_consumer_that_is_on_no_list_is_found() {
+    let maker = "fn clerk() -> Consumer {\n    Consumer::new(\"a\", \"b\")\n}\n";
+    let listed = "karwan::consumers! {\n    platform: &SHOP,\n    kinds: kinds(),\n    clerk => somebody_orders,\n}\n";
+    let path = "crates/shop/src/sales.rs";
+    check(path, &format!("{maker}{listed}"), &[]);
+    check(
+        path,
+        maker,
+        &["crates/shop/src/sales.rs: unlisted-consumer: `clerk` makes a consumer that no `karwan::consumers!` lists: \
+           it has no replay contract"],
+    );
+    check(
+        path,
+        "fn main() {\n    let it = Consumer::new(\"a\", \"b\");\n}\n",
+        &["crates/shop/src/sales.rs: unlisted-consumer: a consumer is made outside of a function that answers it: \
+           list it in `karwan::consumers!`"],
+    );
+    check("crates/engine/src/consumer.rs", maker, &[]);
+    check("crates/shop/tests/it/sales.rs", maker, &[]);
+}
+
+#[test]
+fn a_service_that_names_more_of_another_than_its_events_is_found() {
+    let check = |text: &str, expected: &[&str]| {
+        let path = "crates/melmastoon/src/billing/work.rs";
+        let files = tree(&[(path, text), ("crates/melmastoon/src/payment/mod.rs", "")]);
+        let findings = printed(of_files(&files));
+        let own: Vec<&String> = findings.iter().filter(|finding| finding.contains(": foreign-service: ")).collect();
+        assert_eq!(own, expected);
+    };
+    check("use crate::payment::{CashReconciled, IntentRefunded};\n", &[]);
+    check("use crate::payment::events::IntentRefunded;\nuse crate::billing::folio::Folio;\n", &[]);
+    let said = |module: &str| {
+        format!(
+            "crates/melmastoon/src/billing/work.rs: foreign-service: `billing` uses `payment::{module}`: of another \
+             service it may know the events alone"
+        )
+    };
+    check("use crate::payment::state::Intent;\n", &[&said("state")]);
+    check("fn f() { crate::payment::commands::notice(); }\n", &[&said("commands")]);
+    check("use crate::{ids, payment};\n", &[&said("*")]);
+    check("use crate::payment;\n", &[&said("*")]);
+}
+
+/// R-437: no reply-to, and no request over the bus.
+#[test]
+fn nobody_asks_over_the_bus() {
+    let text = "client.send_request(subject, request).await\n";
+    let told = |path: &str, call: &str| {
+        format!(
+            "{path}:1: request-over-the-bus: `{call}` asks over the bus: events are told, and nobody answers them (R-437)"
+        )
+    };
+    check("crates/broker/src/streams.rs", text, &[&told("crates/broker/src/streams.rs", "send_request")]);
+    check("crates/broker/src/api.rs", text, &[]);
+    let reply = "client.publish_with_reply_and_headers(subject, reply, headers, payload)\n";
+    check("crates/engine/src/feed.rs", reply, &[&told("crates/engine/src/feed.rs", "publish_with_reply")]);
+    let client = "use async_nats::Client;\n";
+    let message = "crates/melmastoon/src/told.rs:1: request-over-the-bus: `async_nats` is for crates/broker/ alone: \
+                   whoever has it can ask and answer";
+    check("crates/melmastoon/src/told.rs", client, &[message]);
+    check("crates/broker/tests/it/permissions.rs", client, &[]);
+}
+
+/// R-147: what is dead comes back by an operator's action alone.
+#[test]
+fn nobody_publishes_a_dead_letter_but_who_feeds_its_topic() {
+    let text = "publish_letters(&broker, &letters).await\n";
+    let message = "crates/cli/src/operator.rs:1: letter-replay: `publish_letters` is for dead letters when they are given up: \
+                   nobody else publishes one (R-147)";
+    check("crates/cli/src/operator.rs", text, &[message]);
+    check("crates/engine/src/relay/letters.rs", text, &[]);
+}
