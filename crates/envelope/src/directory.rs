@@ -119,23 +119,38 @@ pub struct Entry {
 pub struct Directory {
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
+    /// The versions of every type whose canonical name says one.
+    by_type: HashMap<String, Vec<usize>>,
 }
 
 impl Directory {
     /// A directory of these entries; a spelling that stands twice keeps its first meaning (the gates refuse it).
     pub fn new(entries: Vec<Entry>) -> Self {
         let mut by_name = HashMap::new();
+        let mut by_type: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, entry) in entries.iter().enumerate() {
             for name in std::iter::once(&entry.row.subject).chain(&entry.row.aliases) {
                 by_name.entry(name.clone()).or_insert(index);
             }
         }
-        Self { entries, by_name }
+        for (index, Entry { parts, .. }) in entries.iter().enumerate() {
+            let is_first = by_name.get(parts.subject.as_str()) == Some(&index);
+            if is_first && parts.subject.is_versioned() {
+                by_type.entry(parts.subject.event_type().to_owned()).or_default().push(index);
+            }
+        }
+        Self { entries, by_name, by_type }
     }
 
     /// The entry with this canonical name or alias.
     pub fn resolve(&self, name: &str) -> Option<&Entry> {
         self.by_name.get(name).map(|index| &self.entries[*index])
+    }
+
+    /// The entry whose canonical name is this type in this version.
+    pub fn canonical(&self, event_type: &str, version: u32) -> Option<&Entry> {
+        let indexes = self.by_type.get(event_type)?;
+        indexes.iter().map(|index| &self.entries[*index]).find(|entry| entry.parts.subject.version() == version)
     }
 
     /// All entries, in catalogue order.

@@ -8,6 +8,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::json::plain_length;
 use crate::violation::{Rule, Violation, Violations};
 
 /// How much of a field's name stands in a pointer.
@@ -18,6 +19,8 @@ const MESSAGE_CHARS_MAX: usize = 300;
 /// An object being taken apart.
 pub(crate) struct Reader<'a> {
     at: String,
+    /// How long its text is.
+    pub bytes: usize,
     fields: Fields<'a>,
     pub violations: Vec<Violation>,
 }
@@ -65,7 +68,7 @@ impl<'a> Reader<'a> {
     /// Reads an object whose JSON was already checked; `at` is its pointer.
     pub fn new(at: &str, text: &'a str) -> Result<Self, Violations> {
         match serde_json::from_str(text) {
-            Ok(fields) => Ok(Self { at: at.to_owned(), fields, violations: Vec::new() }),
+            Ok(fields) => Ok(Self { at: at.to_owned(), bytes: text.len(), fields, violations: Vec::new() }),
             Err(_) => Err(Violation::new(Rule::NotAnObject, at, "must be a JSON object").into()),
         }
     }
@@ -103,6 +106,10 @@ impl<'a> Reader<'a> {
 
     fn read<T: Deserialize<'a>>(&mut self, name: &'static str) -> Option<T> {
         let raw = self.raw(name)?;
+        self.value(name, raw)
+    }
+
+    fn value<T: Deserialize<'a>>(&mut self, name: &'static str, raw: &'a RawValue) -> Option<T> {
         match serde_json::from_str(raw.get()) {
             Ok(value) => Some(value),
             Err(error) => {
@@ -113,6 +120,15 @@ impl<'a> Reader<'a> {
                 self.wrong(Rule::FieldInvalid, name, message);
                 None
             }
+        }
+    }
+
+    /// An optional text, as it stands where it has no escapes: most fields are one, and serde looks at every byte again.
+    fn string(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
+        let raw = self.raw(name)?;
+        match plain(raw.get()) {
+            Some(text) => Some(Cow::Borrowed(text)),
+            None => self.value(name, raw).map(|Name(text)| text),
         }
     }
 
@@ -134,7 +150,7 @@ impl<'a> Reader<'a> {
         name: &'static str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let Name(text) = self.read(name)?;
+        let text = self.string(name)?;
         parse(&text).map_err(|error| self.wrong(Rule::FieldInvalid, name, error.to_string())).ok()
     }
 
@@ -148,9 +164,25 @@ impl<'a> Reader<'a> {
         self.parsed_optional(name, not_empty)
     }
 
+    /// A mandatory text, whatever it says.
+    pub fn any_text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
+        if !self.has(name) {
+            self.missing(name);
+        }
+        self.string(name)
+    }
+
+    /// A mandatory value, kept as it is written.
+    pub fn verbatim(&mut self, name: &'static str) -> Option<Box<RawValue>> {
+        if !self.has(name) {
+            self.missing(name);
+        }
+        self.raw(name).map(ToOwned::to_owned)
+    }
+
     /// A mandatory text that has only one spelling.
     pub fn constant(&mut self, name: &'static str, expected: &'static str) {
-        let text: Option<String> = self.required(name);
+        let text = self.any_text(name);
         if text.is_some_and(|text| text != expected) {
             self.wrong(Rule::FieldInvalid, name, format!("must be {expected}"));
         }
@@ -183,6 +215,9 @@ impl<'a> Reader<'a> {
 
     /// Ends the reading: everything wrong, unknown fields included.
     pub fn close(mut self) -> Vec<Violation> {
+        if self.fields.0.is_empty() {
+            return self.violations;
+        }
         for name in self.rest().into_keys() {
             self.wrong(Rule::FieldUnknown, &name, "this profile has no such field");
         }
@@ -192,6 +227,12 @@ impl<'a> Reader<'a> {
     fn missing(&mut self, name: &'static str) {
         self.wrong(Rule::FieldMissing, name, "mandatory, and absent");
     }
+}
+
+/// The text between the quotes of a string without escapes; of JSON that was checked.
+fn plain(raw: &str) -> Option<&str> {
+    let text = raw.strip_prefix('"')?.strip_suffix('"')?;
+    (plain_length(text.as_bytes()) == text.len()).then_some(text)
 }
 
 fn not_empty(text: &str) -> Result<String, &'static str> {

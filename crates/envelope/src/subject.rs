@@ -70,6 +70,11 @@ impl Subject {
         self.version.unwrap_or(1)
     }
 
+    /// Whether the name says its version.
+    pub fn is_versioned(&self) -> bool {
+        self.version.is_some()
+    }
+
     /// The whole name.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -18,6 +18,10 @@ use crate::exit::Failure;
 /// Nothing new for so long: whatever is missing does not come any more. Longer than a lease, a parked step and a broker's
 /// pauses together.
 const STILL: Duration = Duration::from_secs(30);
+/// What still comes after so long is no backlog any more: it is judged as it is.
+const LONGEST: Duration = Duration::from_secs(180);
+/// How long one look may take. Servers run, and nobody writes but those who catch up.
+const LOOK_MAX: Duration = Duration::from_secs(60);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a pull waits.
@@ -83,11 +87,11 @@ impl Witness {
 
     /// Reads on to the end of everything.
     pub async fn look(&mut self) -> Result<(), Failure> {
-        for log in &mut self.logs {
-            log.read().await?;
+        for (number, log) in self.logs.iter_mut().enumerate() {
+            in_time(&format!("the log of database {}", number + 1), log.read()).await?;
         }
         for stream in &mut self.streams {
-            stream.read().await?;
+            in_time(&format!("the stream {}", stream.name), stream.read()).await?;
         }
         Ok(())
     }
@@ -103,11 +107,12 @@ impl Witness {
     }
 
     async fn wait(&mut self, enough: impl Fn(&Self) -> bool) -> Result<(), Failure> {
-        let (mut seen, mut since) = ([0; 5], Instant::now());
+        let began = Instant::now();
+        let (mut seen, mut since) = ([0; 5], began);
         loop {
             self.look().await?;
             let now = self.trails().map(Trails::count);
-            if enough(self) || now == seen && since.elapsed() > STILL {
+            if enough(self) || now == seen && since.elapsed() > STILL || began.elapsed() > LONGEST {
                 return Ok(());
             }
             if now != seen {
@@ -193,6 +198,12 @@ impl Stream {
             subscription.ack_all(last).await?;
         }
     }
+}
+
+/// What does not end by itself is named.
+async fn in_time(what: &str, look: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let late = || anyhow::anyhow!("{what} was not read to its end in {} s", LOOK_MAX.as_secs());
+    tokio::time::timeout(LOOK_MAX, look).await.map_err(|_| late())?
 }
 
 fn told(envelope: &[u8]) -> Result<(String, u64), Failure> {

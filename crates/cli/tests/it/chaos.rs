@@ -1,4 +1,5 @@
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
 
 use karwan_testkit::{nats, postgres};
 
@@ -16,6 +17,22 @@ fn chaos(args: &[&str]) -> Command {
     command
 }
 
+/// Runs it to its end, and passes on what it tells meanwhile: a run that is broken off has said how far it came.
+#[expect(clippy::print_stderr, reason = "shown with a test that fails or is ended")]
+fn followed(mut command: Command) -> Output {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let told = BufReader::new(child.stderr.take().expect("it was asked for"));
+    let mut stderr = String::new();
+    for line in told.lines() {
+        let line = line.expect("what is printed is text");
+        eprintln!("{line}");
+        stderr.push_str(&line);
+        stderr.push('\n');
+    }
+    let output = child.wait_with_output().expect("it is our child");
+    Output { stderr: stderr.into_bytes(), ..output }
+}
+
 fn texts(output: Output) -> (Option<i32>, String, String) {
     let text = |bytes| String::from_utf8(bytes).expect("what is printed is text");
     (output.status.code(), text(output.stdout), text(output.stderr))
@@ -28,7 +45,7 @@ fn five_kills_lose_double_and_reorder_nothing() {
     if servers().is_none() {
         return;
     }
-    let output = chaos(&["--kills", "5", "--seed", "163"]).output().expect("the binary starts");
+    let output = followed(chaos(&["--kills", "5", "--seed", "163"]));
     let (code, stdout, stderr) = texts(output);
     assert_eq!(code, Some(0), "{stdout}\n{stderr}");
     let kills = "seed 163: 5 kills (guide-1 1, nats 1, postgres-1 1, relay-1 1, watch-1 1) and 2 stops";

@@ -20,6 +20,7 @@ on_both! {
     two_consumers_of_one_event_both_handle_it,
     one_handler_takes_each_event_of_many_subjects,
     events_that_rest_on_one_document_are_not_run_twice,
+    a_stop_ends_although_a_handler_does_not_and_the_event_is_the_heirs,
 }
 
 fed_too! {
@@ -40,6 +41,30 @@ fn secretary() -> Consumer {
             note(&tx, &received.event.order_id, &received.event.revision.to_string()).await?;
             Ok::<_, Error>(Verdict::Done)
         })
+}
+
+/// A handler may take an hour; a stop takes its twenty seconds, and lets go of everything.
+async fn a_stop_ends_although_a_handler_does_not_and_the_event_is_the_heirs(fixture: Fixture) {
+    let (told, mut reached) = tokio::sync::mpsc::unbounded_channel();
+    let hangs = Consumer::new("sales-service", "secretary").limit(std::time::Duration::from_secs(3_600)).on(
+        move |tx: TenantTx, received: Received<OrderPlaced>| {
+            let told = told.clone();
+            async move {
+                note(&tx, &received.event.order_id, "half").await?;
+                told.send(()).expect("the test listens");
+                std::future::pending::<Result<Verdict, Error>>().await
+            }
+        },
+    );
+    let engine = fixture.start("n-1", vec![hangs]);
+    fixture.order(1, "o", 0).await;
+    reached.recv().await.expect("it is handled");
+    engine.stop().await;
+    assert_eq!(fixture.notes(1, "o").await, "");
+    let heir = fixture.start("n-2", vec![secretary()]);
+    fixture.settle(&heir).await;
+    assert_eq!(fixture.notes(1, "o").await, "p");
+    heir.stop().await;
 }
 
 /// It sees the envelope, and nothing of the payload's type.

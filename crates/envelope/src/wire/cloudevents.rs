@@ -173,7 +173,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     let outbox = reader.parsed_optional("outboxid", |text| Form::Ulid.parse(text));
     let (ingested_at, db_write_at) = (reader.optional("ingestedat"), reader.optional("dbwritets"));
     let available_at = reader.optional("availableat");
-    let payload: Option<Box<RawValue>> = reader.required("data");
+    let payload = reader.verbatim("data");
     let extra = extensions(&mut reader);
 
     let violations = reader.close();

@@ -114,7 +114,7 @@ pub(super) fn encode(codec: Codec<'_>, envelope: &Envelope) -> Result<String, En
 pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded, Violations> {
     let profile = codec.profile;
     let id = reader.parsed("eventId", |text| profile.event_id.parse(text));
-    let event_type: Option<String> = reader.required("eventType");
+    let event_type = reader.any_text("eventType");
     let version: Option<u32> = reader.required("eventVersion");
     let named = match (event_type, version) {
         (Some(name), Some(version)) => codec.subject(&mut reader, "eventType", &name, version),
@@ -128,7 +128,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     let correlation = reader.parsed("correlationId", |text| Form::Ulid.parse(text));
     let tenant = reader.parsed("tenantId", |text| codec.read_tenant(text));
     let actor = actor(&mut reader);
-    let payload: Option<Box<RawValue>> = reader.required("payload");
+    let payload = reader.verbatim("payload");
     let key = partition_key(&mut reader);
     let outbox = outbox(&mut reader);
     let retention = super::retention(codec, &mut reader, "retentionClass", named.as_ref());

@@ -230,6 +230,14 @@ impl<'a> Codec<'a> {
     /// A platform that prints no versions has names without one; so that every profile can carry every platform's
     /// events, version 1 is looked for in both spellings, the profile's own first.
     fn subject(self, reader: &mut Reader<'_>, field: &'static str, name: &str, version: u32) -> Option<Named<'a>> {
+        // The catalogue's own spelling, which nearly all events have, needs no second look at its shape.
+        if self.profile.versioned
+            && let Some(entry) = self.directory.canonical(name, version)
+        {
+            let written = entry.parts.subject.clone();
+            let spelling = (written != *self.preferred(entry)).then(|| written.clone());
+            return Some(Named { entry, written, spelling });
+        }
         if name.parse::<Subject>().is_ok_and(|subject| subject.event_type() != name) {
             let message = format!("`{name}` carries a version; the version has a field of its own");
             reader.wrong(Rule::EventTypeVersioned, field, message);
@@ -382,7 +390,7 @@ fn service(reader: &mut Reader<'_>) -> Option<String> {
 
 /// A mandatory idempotency key within its bounds.
 fn idempotency_key(reader: &mut Reader<'_>, field: &'static str) -> Option<String> {
-    let key: String = reader.required(field)?;
+    let key = reader.any_text(field)?.into_owned();
     if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX {
         let message = format!("1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes, and this has {}", key.len());
         reader.wrong(Rule::IdempotencyKey, field, message);
@@ -392,7 +400,7 @@ fn idempotency_key(reader: &mut Reader<'_>, field: &'static str) -> Option<Strin
 
 /// The aggregate's part of a mandatory `<tenant>:<aggregate>`.
 fn ordering_key(reader: &mut Reader<'_>, field: &'static str, tenant: Option<&str>) -> Option<String> {
-    let text: String = reader.required(field)?;
+    let text = reader.any_text(field)?;
     // Without a tenant there is nothing to compare with, and the tenant's own violation says enough.
     let key = text.strip_prefix(tenant?).and_then(|rest| rest.strip_prefix(':'));
     match key {
@@ -416,7 +424,7 @@ fn retention(
     field: &'static str,
     named: Option<&Named<'_>>,
 ) -> Option<Retention> {
-    let label: String = reader.required(field)?;
+    let label = reader.any_text(field)?;
     let Some(class) = codec.profile.class(&label) else {
         let known: Vec<&str> = codec.profile.retention.iter().map(|class| class.label).collect();
         reader.wrong(Rule::FieldInvalid, field, format!("one of {}", known.join(", ")));

@@ -92,7 +92,7 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
     if let (Some(url), Some(named)) = (&schema_url, &named) {
         check_schema_url(profile, &mut reader, url, named);
     }
-    let payload: Option<Box<RawValue>> = reader.required("data");
+    let payload = reader.verbatim("data");
     let key = match (&named, &payload) {
         (Some(named), Some(payload)) => codec.derive_key(&mut reader, "data", named.entry, payload),
         _ => None,

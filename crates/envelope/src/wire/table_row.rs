@@ -81,9 +81,9 @@ pub(super) fn decode(codec: Codec<'_>, mut reader: Reader<'_>) -> Result<Decoded
             }
         },
     };
-    let event_type: Option<String> = reader.required("eventType");
+    let event_type = reader.any_text("eventType");
     let named = event_type.and_then(|name| codec.subject(&mut reader, "eventType", &name, 1));
-    let payload: Option<Box<RawValue>> = reader.required("payload");
+    let payload = reader.verbatim("payload");
     let id_text = id.and_then(|id| profile.event_id.print(id).ok());
     let dedup_key = if reader.has("dedupKey") { super::idempotency_key(&mut reader, "dedupKey") } else { None };
     if dedup_key.is_some() && dedup_key == id_text {

@@ -151,8 +151,13 @@ impl<'a> Arrays<'a> {
         let width = widest.unwrap_or_default();
         self.doc_width = width as i32;
         let reads_only = !set.writes();
+        // They are sorted by kind, and a token is a hash over its fields.
+        let (mut of, mut token) = ("", String::new());
         for document in &set.documents {
-            self.doc_kind.push(kinds::token(&document.kind));
+            if document.kind.name != of {
+                (of, token) = (document.kind.name, kinds::token(&document.kind));
+            }
+            self.doc_kind.push(token.clone());
             self.doc_tenant.push(Uuid::from_u128(document.tenant));
             self.doc_id.push(&document.id);
             self.doc_version.push(document.expected);

@@ -4,9 +4,9 @@
 //! [`A_CALL`] documents each.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
@@ -29,6 +29,8 @@ struct Ask {
     kind: &'static str,
     tenant: TenantBits,
     id: String,
+    /// Somebody asks the database for it, or has.
+    taken: Arc<AtomicBool>,
     answer: oneshot::Sender<Option<DocumentRow>>,
 }
 
@@ -51,6 +53,7 @@ impl Reads {
         for ask in waiting.drain(..) {
             // Who has gone away needs no answer.
             if ask.kind == kind && taken.len() < A_CALL && !ask.answer.is_closed() {
+                ask.taken.store(true, Ordering::Relaxed);
                 taken.push(ask);
             } else if !ask.answer.is_closed() {
                 left.push_back(ask);
@@ -66,31 +69,30 @@ impl Postgres {
     pub async fn document(&self, tenant: TenantBits, kind: &Kind, id: &str) -> Result<Option<DocumentRow>, Error> {
         loop {
             let (answer, mut answered) = oneshot::channel();
-            self.reads.waiting().push_back(Ask { kind: kind.name, tenant, id: id.to_owned(), answer });
-            loop {
-                tokio::select! {
-                    biased;
-                    row = &mut answered => match row {
-                        Ok(row) => return Ok(row),
-                        // Whoever asked for it gave up, or was refused: it is asked again.
-                        Err(_) => break,
-                    },
-                    turn = self.reads.turns.acquire() => {
-                        let _turn = turn.map_err(|_| Error::Closed)?;
-                        // Others that are about to ask come along.
-                        tokio::task::yield_now().await;
-                        let read = self.read_waiting().await;
-                        // A failure to read what others wait for is told to them, when they ask again.
-                        match answered.try_recv() {
-                            Ok(row) => return Ok(row),
-                            Err(TryRecvError::Closed) => {
-                                read?;
-                                break;
-                            }
-                            Err(TryRecvError::Empty) => {}
-                        }
-                    }
-                }
+            let taken = Arc::new(AtomicBool::new(false));
+            let ask = Ask { kind: kind.name, tenant, id: id.to_owned(), taken: taken.clone(), answer };
+            self.reads.waiting().push_back(ask);
+            let turn = tokio::select! {
+                biased;
+                row = &mut answered => match row {
+                    Ok(row) => return Ok(row),
+                    // Whoever asked for it gave up, or was refused: it is asked again.
+                    Err(_) => continue,
+                },
+                turn = self.reads.turns.acquire() => turn.map_err(|_| Error::Closed)?,
+            };
+            // Others that are about to ask come along.
+            tokio::task::yield_now().await;
+            // What somebody else has taken meanwhile is only waited for: asking on would be asking for nothing, all the time.
+            let mut read = Ok(());
+            while !taken.load(Ordering::Relaxed) {
+                read = self.read_waiting().await;
+            }
+            drop(turn);
+            match answered.await {
+                Ok(row) => return Ok(row),
+                // A failure to read what others wait for is told to them, when they ask again.
+                Err(_) => read?,
             }
         }
     }
