@@ -41,3 +41,15 @@ fn every_place_of_a_rule_must_be_seen_red() {
     assert_eq!(missing(&trial, &red(&["the stream GUIDE"])), ["what guide-service"]);
     assert_eq!(missing(&trial, &red(&["what guide-service applied from the log", "the stream WALK"])), [""; 0]);
 }
+
+/// A rule that nobody tries is a rule that may be gone.
+#[test]
+fn every_rule_that_chaos_can_leave_out_is_tried() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/cli/src/chaos/trial.rs");
+    let text = std::fs::read_to_string(file).expect("chaos has its rules there");
+    let rules = text.split_once("pub enum Rule {").and_then(|(_, rest)| rest.split_once('}')).expect("a list").0;
+    let rules = rules.lines().map(str::trim).filter_map(|line| line.strip_suffix(','));
+    let rules: Vec<String> = rules.map(str::to_lowercase).collect();
+    assert_eq!(rules, TRIALS.iter().map(|trial| trial.rule).collect::<Vec<_>>());
+    assert!(TRIALS.iter().all(|trial| !trial.places.is_empty()));
+}
