@@ -29,7 +29,7 @@ Usage: cargo xtask VERB
                             to see what goes wrong without it
   slow chaos --trials [--kills N] [--seeds N] [--seed S] [--without RULE]
                             leaves out each rule in turn (or RULE alone) until chaos, with N kills (default 40) and up to N
-                            seeds (default 8, from 1 on), finds what goes wrong; fails where it does not
+                            seeds (default 12, from 1 on), finds what goes wrong; fails where it does not
   help                      this text
 
 Environment:

@@ -23,14 +23,15 @@ pub struct Trial {
 const FROM_LOG: &str = "what guide-service applied from the log";
 const FROM_STREAM: &str = "what watch-service applied from the stream";
 const STREAMS: &str = "the stream";
+const FOLLOWERS: &str = "what ";
 
 /// Every rule that chaos can go without. Whoever follows from the log and whoever follows from a stream have halves of the first
-/// two, which must be seen red one by one. Lanes of the log alone see late beats, which is where an epoch is missed.
+/// two, which must be seen red one by one. An epoch is checked by the database, in the same way for both.
 pub const TRIALS: &[Trial] = &[
     Trial { rule: "ack", places: &[FROM_LOG, FROM_STREAM] },
     Trial { rule: "park", places: &[FROM_LOG, FROM_STREAM] },
     Trial { rule: "sequence", places: &[STREAMS] },
-    Trial { rule: "epoch", places: &[FROM_LOG] },
+    Trial { rule: "epoch", places: &[FOLLOWERS] },
 ];
 
 /// How much is tried.
@@ -48,7 +49,8 @@ pub struct Trials {
 
 impl Default for Trials {
     fn default() -> Self {
-        Self { kills: 40, seeds: 8, seed: 1, without: None }
+        // Its race is so narrow that of five seeds without an epoch three went well.
+        Self { kills: 40, seeds: 12, seed: 1, without: None }
     }
 }
 
