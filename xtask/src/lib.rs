@@ -29,3 +29,4 @@ pub mod spdx;
 pub mod steps;
 pub mod test_run;
 pub mod tidy;
+pub mod trials;

@@ -27,6 +27,9 @@ Usage: cargo xtask VERB
   slow chaos [--kills N] [--seed S] [--without RULE]
                             `karwan chaos` with N kills (default 200); RULE (ack, park, sequence or epoch) is left out,
                             to see what goes wrong without it
+  slow chaos --trials [--kills N] [--seeds N] [--seed S] [--without RULE]
+                            leaves out each rule in turn (or RULE alone) until chaos, with N kills (default 40) and up to N
+                            seeds (default 12, from 1 on), finds what goes wrong; fails where it does not
   help                      this text
 
 Environment:

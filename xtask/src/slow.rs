@@ -9,6 +9,7 @@ use crate::postgres_tool::{self, Postgres};
 use crate::project::{Project, Scope};
 use crate::python_tool;
 use crate::test_run::{self, Selection, Tools};
+use crate::trials::{self, TRIALS, Trials};
 
 /// The versions of Postgres that the store is tested with: one of each row.
 const POSTGRES: &[(&str, &[u32])] = &[("15 or 16", &[15, 16]), ("18", &[18])];
@@ -45,6 +46,8 @@ pub enum Suite {
     Hotel(Hotel),
     /// `karwan chaos`: processes and servers are killed under load.
     Chaos(Chaos),
+    /// `karwan chaos` without each of its rules, until it finds what goes wrong.
+    Trials(Trials),
 }
 
 /// Which simulations.
@@ -84,9 +87,6 @@ const KILLS: u64 = 200;
 /// The rules that a simulation can leave out.
 const RULES: &[&str] = &["claim", "version", "epoch"];
 
-/// The rules that chaos can go without.
-const CHAOS_RULES: &[&str] = &["ack", "park", "sequence", "epoch"];
-
 /// Reads the words after `slow`; the error says what was expected.
 pub fn parse(words: &[&str]) -> Result<Suite, String> {
     match words {
@@ -102,6 +102,7 @@ pub fn parse(words: &[&str]) -> Result<Suite, String> {
         ["processes", ..] => Err("slow processes takes `--rounds N` or nothing".to_owned()),
         ["postgres"] => Ok(Suite::Postgres),
         ["sim", rest @ ..] => sim(rest).map(Suite::Sim),
+        ["chaos", "--trials", rest @ ..] => trials(rest).map(Suite::Trials),
         ["chaos", rest @ ..] => chaos(rest).map(Suite::Chaos),
         ["hotel", rest @ ..] => hotel(rest).map(Suite::Hotel),
         ["postgres", ..] => Err("slow postgres takes no more words".to_owned()),
@@ -150,7 +151,7 @@ fn chaos(mut words: &[&str]) -> Result<Chaos, String> {
         match *option {
             "--kills" => chaos.kills = number()?,
             "--seed" => chaos.seed = Some(number()?),
-            "--without" => chaos.without = Some(rule(value, CHAOS_RULES)?),
+            "--without" => chaos.without = Some(rule(value, &chaos_rules())?),
             other => return Err(format!("slow chaos does not know `{other}`")),
         }
         words = rest;
@@ -159,6 +160,33 @@ fn chaos(mut words: &[&str]) -> Result<Chaos, String> {
         [] => Ok(chaos),
         [word, ..] => Err(format!("slow chaos does not know `{word}`, or it needs a value")),
     }
+}
+
+fn trials(mut words: &[&str]) -> Result<Trials, String> {
+    let mut trials = Trials::default();
+    while let [option, value, rest @ ..] = words {
+        let number = || match value.parse() {
+            Ok(number) if number > 0 => Ok(number),
+            Ok(_) | Err(_) => Err(format!("{option} takes a number from 1 on, not `{value}`")),
+        };
+        match *option {
+            "--kills" => trials.kills = number()?,
+            "--seeds" => trials.seeds = number()?,
+            "--seed" => trials.seed = number()?,
+            "--without" => trials.without = Some(rule(value, &chaos_rules())?),
+            other => return Err(format!("slow chaos --trials does not know `{other}`")),
+        }
+        words = rest;
+    }
+    match words {
+        [] => Ok(trials),
+        [word, ..] => Err(format!("slow chaos --trials does not know `{word}`, or it needs a value")),
+    }
+}
+
+/// The rules that chaos can go without.
+fn chaos_rules() -> Vec<&'static str> {
+    TRIALS.iter().map(|trial| trial.rule).collect()
 }
 
 fn rule(value: &str, rules: &[&str]) -> Result<String, String> {
@@ -174,6 +202,7 @@ pub fn run(project: &Project, suite: &Suite) -> Result<()> {
         Suite::Processes { rounds } => processes(project, *rounds),
         Suite::Sim(sim) => simulate(project, sim),
         Suite::Chaos(chaos) => make_chaos(project, chaos),
+        Suite::Trials(trials) => trials::run(project, trials),
         Suite::Hotel(hotel) => play_hotels(project, hotel),
     }
 }

@@ -8,6 +8,7 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerError};
 use tokio::sync::watch;
 
 use crate::address::{Address, Login};
+use crate::credentials;
 use crate::error::{ClientError, Error};
 use crate::nats_conf::inbox;
 use crate::topology::names;
@@ -61,7 +62,7 @@ impl Broker {
         let shown = address.to_string();
         let (sender, link) = watch::channel(Link::default());
         let unreachable = |cause| Error::Unreachable { broker: shown.clone(), cause };
-        let connect = connect_options(&address, &options, sender).await.map_err(|error| unreachable(error.into()))?;
+        let (connect, user) = connect_options(&address, &options, sender).await?;
         let client = connect.connect(address.servers()).await.map_err(|error| match error.kind() {
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                 Error::Denied { broker: shown.clone(), what: "connecting".to_owned() }
@@ -69,11 +70,7 @@ impl Broker {
             _ => unreachable(ClientError::Connect(error)),
         })?;
         let answer = Duration::from_millis(options.answer_ms_max);
-        let user = match address.login() {
-            Some(Login::User(user, _)) => Some(user.as_str().into()),
-            Some(Login::Token(_)) | None => None,
-        };
-        let broker = Self { client, address: shown.into(), user, link, answer };
+        let broker = Self { client, address: shown.into(), user: user.map(Into::into), link, answer };
         broker.judged()?;
         Ok(broker)
     }
@@ -135,35 +132,44 @@ impl Broker {
     }
 }
 
+/// How a connection is made, and whose it is, where that is known.
 async fn connect_options(
     address: &Address,
     options: &Options,
     sender: watch::Sender<Link>,
-) -> Result<ConnectOptions, std::io::Error> {
+) -> Result<(ConnectOptions, Option<String>), Error> {
     let mut connect = ConnectOptions::new().name(&options.name).reconnect_delay_callback(pause);
     connect = connect.event_callback(move |event| {
         note(&sender, event);
         std::future::ready(())
     });
+    let mut user = None;
     match address.login() {
-        Some(Login::User(user, password)) => {
-            // Where permissions are those of `nats_conf`, a user hears answers in its own inbox alone.
-            connect = connect.user_and_password(user.clone(), password.clone()).custom_inbox_prefix(inbox(user));
+        Some(Login::User(name, password)) => {
+            connect = connect.user_and_password(name.clone(), password.clone());
+            user = Some(name.clone());
         }
         Some(Login::Token(token)) => connect = connect.token(token.clone()),
         None => {}
     }
     let files = address.files();
     if let Some(file) = options.credentials.as_ref().or(files.credentials.as_ref()) {
-        connect = connect.credentials_file(file).await?;
+        let credentials = credentials::credentials(file).await?;
+        let none = "it holds no user's token and seed, as `nsc generate creds` writes them";
+        connect = connect.credentials(&credentials.text).map_err(|_| credentials::bad(file, none))?;
+        user = credentials.user;
     }
     if let Some(file) = &files.nkey {
-        connect = connect.nkey(tokio::fs::read_to_string(file).await?.trim().to_owned());
+        connect = connect.nkey(credentials::seed(file).await?);
     }
     if let Some(file) = options.authority.as_ref().or(files.authority.as_ref()) {
         connect = connect.add_root_certificates(file.clone());
     }
-    Ok(connect)
+    if let Some(user) = &user {
+        // Where permissions are those of `nats_conf`, a user hears answers in its own inbox alone.
+        connect = connect.custom_inbox_prefix(inbox(user));
+    }
+    Ok((connect, user))
 }
 
 /// The first attempt at once, then longer and longer pauses.

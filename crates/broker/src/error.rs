@@ -10,6 +10,14 @@ pub enum Error {
     /// Not an address.
     #[error("a broker's address is wrong")]
     Address(#[from] BadAddress),
+    /// A login in a file that cannot be used. Waiting does not mend it.
+    #[error("the login in {file} cannot be used: {reason}")]
+    Credentials {
+        /// The file.
+        file: String,
+        /// Why; nothing of what is in it.
+        reason: String,
+    },
     /// No connection.
     #[error("{broker} cannot be reached")]
     Unreachable {
@@ -202,9 +210,6 @@ pub enum ClientError {
     /// While connecting.
     #[error("connecting")]
     Connect(#[from] async_nats::ConnectError),
-    /// A file that cannot be read.
-    #[error("the file system")]
-    File(#[from] std::io::Error),
     /// Anything said in words.
     #[error("{0}")]
     Words(String),
@@ -221,6 +226,7 @@ impl Error {
             | Self::StreamGone { .. }
             | Self::Full { .. } => true,
             Self::Address(_)
+            | Self::Credentials { .. }
             | Self::Denied { .. }
             | Self::OldServer { .. }
             | Self::NotDurable { .. }
@@ -242,6 +248,7 @@ impl Error {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Address(_) => "broker-address",
+            Self::Credentials { .. } => "broker-credentials",
             Self::Unreachable { .. } => "broker-unreachable",
             Self::Denied { .. } => "broker-denied",
             Self::OldServer { .. } => "broker-old-server",

@@ -18,6 +18,7 @@
 pub mod address;
 mod api;
 mod connection;
+mod credentials;
 pub mod error;
 pub mod message;
 pub mod nats_conf;

@@ -3,13 +3,17 @@
 //! One account, one user a service, named like it. A service publishes its own topics and nobody else's, pulls its own
 //! durables and nobody else's, and hears only its own answers: each user has an inbox of its own, or any service could
 //! listen to what others are delivered. Two users more: one that makes streams, one that may read everything and change
-//! nothing (audit); and whoever is on call, for as long as the file names them: they look at streams and dead letters through
-//! a durable of their own, and publish nothing. Nobody needs to: events are handled again out of a consumer's store. Passwords are taken from the environment of the server; none is ever written here.
+//! nothing (audit); and whoever is on call, until their time is over: they look at streams and dead letters through a durable of
+//! their own, and publish nothing. Nobody needs to: events are handled again out of a consumer's store. A server ends no login by
+//! itself that stands in its file: written after that time, the file has them no more, and a server that reads it again lets go
+//! of them. Passwords are taken from the environment of the server; none is ever written here.
 //!
 //! Not here: which topics of a stream a durable names. JetStream checks the stream and the durable, not the filter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use karwan_envelope::time::Timestamp;
 
 use crate::topology::{Stream, Topology, names};
 
@@ -22,15 +26,31 @@ pub struct Roles {
     pub keeper: String,
     /// May pull every stream, by durables of its own name.
     pub auditor: String,
-    /// May look at every stream and its dead letters.
-    pub on_call: Vec<String>,
+    /// May look at every stream and its dead letters, for a time.
+    pub on_call: Option<OnCall>,
+}
+
+/// Whoever is on call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnCall {
+    /// They.
+    pub users: Vec<String>,
+    /// From then on they are not any more.
+    pub until: Timestamp,
+}
+
+impl OnCall {
+    /// Whether their time is over.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.until <= now
+    }
 }
 
 impl Default for Roles {
     fn default() -> Self {
         let (account, keeper, auditor) =
             ("KARWAN".to_owned(), "karwan-topology".to_owned(), "audit-service".to_owned());
-        Self { account, keeper, auditor, on_call: Vec::new() }
+        Self { account, keeper, auditor, on_call: None }
     }
 }
 
@@ -47,18 +67,28 @@ impl Grants {
     }
 }
 
-/// The text of the configuration; the same for the same topology.
-pub fn emit(topology: &Topology, roles: &Roles) -> String {
+/// The text of the configuration as it must be now; the same for the same topology until somebody's time is over.
+pub fn emit(topology: &Topology, roles: &Roles, now: Timestamp) -> String {
     let mut text = format!(
         "# Accounts and permissions for the streams of {}, written by `karwan topology emit-nats`.\n\
          # Include it in the server's configuration. Each password is taken from the environment of the server:\n\
          # a text, or a bcrypt hash between single quotes. None is written here.\n",
         topology.platform()
     );
+    if let Some(on_call) = &roles.on_call {
+        let (until, users) = (on_call.until, on_call.users.join(", "));
+        let told = match on_call.is_over(now) {
+            false => format!(
+                "# On call until {until}: {users}. Print it again and reload the server then: they are left out.\n"
+            ),
+            true => format!("# Nobody is on call: the time of {users} was over at {until}.\n"),
+        };
+        text.push_str(&told);
+    }
     let account = &roles.account;
     write!(text, "accounts {{\n  {account} {{\n    jetstream: enabled\n    users: [\n")
         .expect("a string takes any text");
-    for (user, grants) in users(topology, roles) {
+    for (user, grants) in users(topology, roles, now) {
         let variable = variable(&user);
         let permissions = [("publish", &grants.publish), ("subscribe", &grants.subscribe)];
         write!(text, "      {{\n        user: \"{user}\", password: ${variable}\n        permissions {{\n")
@@ -88,7 +118,7 @@ pub fn inbox(user: &str) -> String {
     format!("_INBOX.{}", user.chars().map(token).collect::<String>())
 }
 
-fn users(topology: &Topology, roles: &Roles) -> BTreeMap<String, Grants> {
+fn users(topology: &Topology, roles: &Roles, now: Timestamp) -> BTreeMap<String, Grants> {
     let mut users: BTreeMap<String, Grants> = BTreeMap::new();
     for stream in topology.streams() {
         feeds(users.entry(stream.service.clone()).or_default(), stream);
@@ -104,7 +134,8 @@ fn users(topology: &Topology, roles: &Roles) -> BTreeMap<String, Grants> {
     for stream in topology.streams() {
         pulls(auditor, &stream.name, &names::durable(&roles.auditor));
     }
-    for user in &roles.on_call {
+    let on_call = roles.on_call.iter().filter(|on_call| !on_call.is_over(now));
+    for user in on_call.flat_map(|on_call| &on_call.users) {
         let grants = users.entry(user.clone()).or_default();
         for stream in topology.streams() {
             pulls(grants, &stream.name, &names::reader(user));

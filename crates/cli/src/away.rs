@@ -4,7 +4,6 @@ use std::io;
 use std::time::Duration;
 
 use karwan_broker::Error;
-use karwan_broker::error::ClientError;
 
 use crate::output;
 
@@ -16,9 +15,7 @@ pub async fn until_there<T>(mut ask: impl AsyncFnMut() -> Result<T, Error>) -> R
     let (mut wait, mut said) = (PAUSES.0, None);
     loop {
         let error = match ask().await {
-            Err(error) if is_worth_waiting(&error) => {
-                causes(&error).fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
-            }
+            Err(error) if is_worth_waiting(&error) => told(&error),
             outcome => return outcome,
         };
         if said.as_ref() != Some(&error) {
@@ -32,17 +29,22 @@ pub async fn until_there<T>(mut ask: impl AsyncFnMut() -> Result<T, Error>) -> R
     }
 }
 
-fn is_worth_waiting(error: &Error) -> bool {
+/// Whether the same may succeed later, without anybody doing something about it here.
+pub fn is_worth_waiting(error: &Error) -> bool {
     error.is_away() && !is_of_a_file(error)
 }
 
-/// Whether a file cannot be read, be it credentials or an authority: it does not come by itself.
+/// What is wrong, and what lies behind it.
+pub fn told(error: &Error) -> String {
+    causes(error).fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+}
+
+/// Whether a file cannot be read, such as an authority's: it does not come by itself.
 fn is_of_a_file(error: &Error) -> bool {
-    matches!(error, Error::Unreachable { cause: ClientError::File(_), .. })
-        || causes(error).any(|cause| {
-            let found = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-            matches!(found, Some(io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied))
-        })
+    causes(error).any(|cause| {
+        let found = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        matches!(found, Some(io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied))
+    })
 }
 
 /// What lies behind an error, the nearest first.
@@ -61,8 +63,8 @@ mod tests {
     fn a_broker_that_is_away_is_waited_for_and_a_mistake_is_not() {
         let unreachable = |cause| Error::Unreachable { broker: "nats://b".to_owned(), cause };
         assert!(is_worth_waiting(&unreachable(ClientError::Words("refused".to_owned()))));
-        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
-        assert!(!is_worth_waiting(&unreachable(ClientError::File(missing))));
+        let bad = Error::Credentials { file: "relay.creds".to_owned(), reason: "it is empty".to_owned() };
+        assert!(!is_worth_waiting(&bad));
         assert!(!is_worth_waiting(&Error::Denied { broker: "nats://b".to_owned(), what: "connecting".to_owned() }));
     }
 }

@@ -117,7 +117,7 @@ impl Flags {
 /// The flag that every command with a broker has.
 #[derive(clap::Args, Clone)]
 pub struct BrokerFlags {
-    /// Where the broker is: nats://HOST:PORT, or tls://HOST:PORT?ca=FILE
+    /// Where the broker is: nats://HOST:PORT, or tls://HOST:PORT?ca=FILE&creds=FILE
     // A text, and not an address: what cannot be parsed would be quoted with its password.
     #[arg(long, value_name = "URL")]
     broker: Option<String>,

@@ -14,6 +14,7 @@ mod slow;
 mod spdx;
 mod subjects;
 mod tidy;
+mod trials;
 mod verbs;
 
 use xtask::finding::Finding;

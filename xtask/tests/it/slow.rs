@@ -1,4 +1,5 @@
 use xtask::slow::{Chaos, Hotel, Sim, Suite, parse};
+use xtask::trials::Trials;
 
 #[test]
 fn the_number_of_cases_is_read() {
@@ -70,6 +71,20 @@ fn chaos_has_two_hundred_kills_unless_told_otherwise() {
     refused(&["chaos", "--kills", "many"], "--kills takes a number, not `many`");
     refused(&["chaos", "--kills"], "slow chaos does not know `--kills`, or it needs a value");
     refused(&["chaos", "--without", "mercy"], "--without takes one of ack, park, sequence, epoch, not `mercy`");
+}
+
+#[test]
+fn trials_are_bounded() {
+    let usual = Trials::default();
+    assert_eq!(parse(&["chaos", "--trials"]), Ok(Suite::Trials(usual.clone())));
+    let without = Some("park".to_owned());
+    assert_eq!(
+        parse(&["chaos", "--trials", "--kills", "9", "--seeds", "2", "--seed", "7", "--without", "park"]),
+        Ok(Suite::Trials(Trials { kills: 9, seeds: 2, seed: 7, without }))
+    );
+    let refused = |words: &[&str], reason: &str| assert_eq!(parse(words), Err(reason.to_owned()));
+    refused(&["chaos", "--trials", "--seeds", "0"], "--seeds takes a number from 1 on, not `0`");
+    refused(&["chaos", "--trials", "--minutes", "3"], "slow chaos --trials does not know `--minutes`");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests of the broker, against a real server.
 
 mod connection;
+mod credentials;
 mod fixture;
 mod permissions;
 mod publisher;

@@ -1,14 +1,16 @@
 //! by a real server.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use karwan_broker::nats_conf::{Roles, emit, inbox, variable};
+use karwan_broker::nats_conf::{OnCall, Roles, emit, inbox, variable};
 use karwan_broker::publisher::{Letter, publish_letters};
 use karwan_broker::topology::names::letters_topic;
 use karwan_broker::{
     Broker, Error, Mode, Options as Connection, Place, Publisher, Start, Subscription, Topology, Walk,
 };
+use karwan_envelope::time::Timestamp;
 use karwan_registry::Catalogue;
 use karwan_testkit::nats::{Options, Server};
 use tokio::sync::mpsc;
@@ -17,23 +19,30 @@ use crate::fixture::{CONFIRMED, STREAM, ids, message};
 
 const INVOICE: &str = "BILLING";
 
-/// Two services, of which one follows the other.
+/// When the time of whoever is on call is over, in milliseconds after 1970.
+const OVER: i64 = 1_800_000_000_000;
+
+/// Two services, of which one follows the other, and the auditor's own.
 fn topology() -> Topology {
     let catalogue = Catalogue::of(&karwan_testkit::platforms::MELMASTOON).expect("a test needs it");
-    let topology = Topology::of(&catalogue).of_services(&["reservation-service", "billing-service"]);
+    let services = ["reservation-service", "billing-service", "audit-service"];
+    let topology = Topology::of(&catalogue).of_services(&services);
     topology.consumer("billing-service.folios", "billing-service", &[CONFIRMED]).expect("a test needs it")
 }
 
 /// A server with the configuration that we write, in which each password is the user's name turned around.
 fn server() -> Option<Server> {
-    let configuration = emit(&topology(), &roles());
+    let configuration = configuration(OVER - 1);
     let users = ["reservation-service", "billing-service", "audit-service", "karwan-topology", "ann"];
     let environment = users.map(|user| (variable(user), password(user))).to_vec();
     Server::start(Options { configuration, environment, ..Options::default() }).or_skip()
 }
 
-fn roles() -> Roles {
-    Roles { on_call: vec!["ann".to_owned()], ..Roles::default() }
+/// What is printed at a time.
+fn configuration(now_ms: i64) -> String {
+    let on_call = OnCall { users: vec!["ann".to_owned()], until: Timestamp::from_unix_ms(OVER) };
+    let roles = Roles { on_call: Some(on_call), ..Roles::default() };
+    emit(&topology(), &roles, Timestamp::from_unix_ms(now_ms))
 }
 
 fn password(user: &str) -> String {
@@ -62,7 +71,7 @@ async fn a_service_publishes_its_own_topics_and_pulls_its_own_durables() {
     for start in [Start::Floor, Start::After(0)] {
         let billing = login(&server, "billing-service").await;
         let (mut subscription, _) = Subscription::open(&billing, &settings, start).await.unwrap();
-        let got = subscription.next_batch(10, std::time::Duration::from_secs(10)).await.unwrap();
+        let got = subscription.next_batch(10, Duration::from_secs(10)).await.unwrap();
         assert_eq!(got.iter().map(|one| one.stream_seq).collect::<Vec<_>>(), [1]);
         subscription.ack_all(1).await.unwrap();
         while subscription.caught_up().await.unwrap() != Some(1) {
@@ -101,8 +110,14 @@ async fn anothers_stream_and_durables_are_denied() {
     assert!(matches!(&error, Error::Denied { .. }), "{error:?}");
 }
 
-/// What the server says to a client of this login that subscribes to a subject.
-async fn subscribing(server: &Server, user: &str, subject: &str) -> Option<String> {
+/// What a client of a login tries.
+enum Try<'a> {
+    Subscribe(&'a str),
+    Publish(&'a str),
+}
+
+/// What the server says to a client of this login that tries something; nothing where it may.
+async fn refused(server: &Server, user: &str, what: Try<'_>) -> Option<String> {
     let (said, mut hears) = mpsc::channel(8);
     let said = Arc::new(said);
     let client = async_nats::ConnectOptions::new()
@@ -118,16 +133,39 @@ async fn subscribing(server: &Server, user: &str, subject: &str) -> Option<Strin
         .connect(server.url())
         .await
         .expect("a test needs it");
-    let mut subscriber = client.subscribe(subject.to_owned()).await.expect("a test needs it");
-    client.flush().await.expect("a test needs it");
-    // What the server refuses it says before it answers to anything later.
-    let inbox = format!("{}.probe", inbox(user));
-    let mut probe = client.subscribe(inbox.clone()).await.expect("a test needs it");
-    client.publish_with_reply("$JS.API.STREAM.INFO.RESERVATION", inbox, "".into()).await.expect("a test needs it");
+    let own = inbox(user);
+    let mut probe = client.subscribe(format!("{own}.probe")).await.expect("a test needs it");
+    match what {
+        Try::Subscribe(subject) => drop(client.subscribe(subject.to_owned()).await.expect("a test needs it")),
+        Try::Publish(subject) => {
+            let sent = client.publish_with_reply(subject.to_owned(), format!("{own}.answer"), "{}".into()).await;
+            sent.expect("a test needs it");
+        }
+    }
+    // What the server refuses it says before it answers to anything later; the client tells of it a moment after.
+    const MOMENT: Duration = Duration::from_millis(200);
+    client.publish_with_reply(known(user), format!("{own}.probe"), "".into()).await.expect("a test needs it");
     tokio::select! {
         refused = hears.recv() => refused,
-        _ = probe.next() => hears.try_recv().ok(),
-        _ = subscriber.next() => None,
+        _ = probe.next() => tokio::time::timeout(MOMENT, hears.recv()).await.ok().flatten(),
+    }
+}
+
+/// A question that a login may ask.
+fn known(user: &str) -> &'static str {
+    match user {
+        "billing-service" => "$JS.API.STREAM.INFO.BILLING",
+        _ => "$JS.API.STREAM.INFO.RESERVATION",
+    }
+}
+
+/// Every one of them is refused, and nothing but a publication is what is refused of it.
+async fn publications_are_refused(server: &Server, user: &str, subjects: &[&str]) {
+    for subject in subjects {
+        let said = refused(server, user, Try::Publish(subject)).await;
+        let said = said.unwrap_or_else(|| panic!("{user} may publish {subject}"));
+        let wanted = format!("permissions violation for publish to \"{}\"", subject.to_lowercase());
+        assert!(said.to_lowercase().contains(&wanted), "{user}: {said}");
     }
 }
 
@@ -135,12 +173,97 @@ async fn subscribing(server: &Server, user: &str, subject: &str) -> Option<Strin
 async fn listening_to_topics_or_to_others_answers_is_denied() {
     let Some(server) = server() else { return };
     prepared(&server).await;
-    for subject in [CONFIRMED, "melmastoon.>", "_INBOX.>", "_INBOX.reservation-service.>", "$JS.ACK.>"] {
-        let said = subscribing(&server, "billing-service", subject).await;
-        let said = said.unwrap_or_else(|| panic!("{subject} was allowed"));
-        assert!(said.to_lowercase().contains("permissions violation for subscription"), "{said}");
+    for user in ["billing-service", "audit-service", "ann", "karwan-topology"] {
+        for subject in [CONFIRMED, "melmastoon.>", ">", "_INBOX.>", "_INBOX.reservation-service.>", "$JS.ACK.>"] {
+            let said = refused(&server, user, Try::Subscribe(subject)).await;
+            let said = said.unwrap_or_else(|| panic!("{user} may hear {subject}"));
+            assert!(said.to_lowercase().contains("permissions violation for subscription"), "{said}");
+        }
+        let own = format!("{}.>", inbox(user));
+        assert_eq!(refused(&server, user, Try::Subscribe(&own)).await, None, "{user}");
     }
-    assert_eq!(subscribing(&server, "billing-service", "_INBOX.billing-service.>").await, None);
+}
+
+/// a consumer reads what it follows, through its own durable, and does nothing else to a stream, also not to its own.
+#[tokio::test]
+async fn streams_are_made_changed_emptied_and_deleted_by_their_keeper_alone() {
+    let Some(server) = server() else { return };
+    prepared(&server).await;
+    for user in ["reservation-service", "billing-service", "audit-service", "ann"] {
+        for stream in [STREAM, INVOICE, "ANOTHER"] {
+            let verbs = ["CREATE", "UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE"];
+            let calls = verbs.map(|verb| format!("$JS.API.STREAM.{verb}.{stream}"));
+            publications_are_refused(&server, user, &calls.each_ref().map(String::as_str)).await;
+        }
+        publications_are_refused(
+            &server,
+            user,
+            &["$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES", "$SYS.REQ.SERVER.PING"],
+        )
+        .await;
+    }
+    assert_eq!(refused(&server, "karwan-topology", Try::Publish("$JS.API.STREAM.NAMES")).await, None);
+    assert_eq!(topology().check(&login(&server, "karwan-topology").await).await.unwrap(), [], "all of it is as it was");
+}
+
+#[tokio::test]
+async fn durables_of_others_are_neither_made_nor_pulled_acknowledged_or_deleted() {
+    let Some(server) = server() else { return };
+    prepared(&server).await;
+    let others = |stream: &str, durable: &str| {
+        let made = [
+            format!("$JS.API.CONSUMER.CREATE.{stream}"),
+            format!("$JS.API.CONSUMER.CREATE.{stream}.{durable}"),
+            format!("$JS.API.CONSUMER.CREATE.{stream}.{durable}.{CONFIRMED}"),
+            format!("$JS.API.CONSUMER.DURABLE.CREATE.{stream}.{durable}"),
+            format!("$JS.API.CONSUMER.INFO.{stream}.{durable}"),
+            format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}"),
+            format!("$JS.API.CONSUMER.DELETE.{stream}.{durable}"),
+            format!("$JS.API.CONSUMER.LIST.{stream}"),
+            format!("$JS.API.CONSUMER.NAMES.{stream}"),
+            format!("$JS.ACK.{stream}.{durable}.1.2.3.4.0"),
+        ];
+        made.to_vec()
+    };
+    let cases = [
+        ("billing-service", STREAM, "audit-service"),
+        ("billing-service", STREAM, "one-of-nobody"),
+        ("billing-service", "AUDIT", "billing-service-folios"),
+        ("reservation-service", INVOICE, "reservation-service"),
+        ("reservation-service", STREAM, "billing-service-folios"),
+        ("audit-service", STREAM, "billing-service-folios"),
+        ("ann", STREAM, "billing-service-folios"),
+    ];
+    for (user, stream, durable) in cases {
+        let calls = others(stream, durable);
+        publications_are_refused(&server, user, &calls.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    }
+    // Single messages are a way around a durable.
+    let around = ["$JS.API.STREAM.MSG.GET.RESERVATION", "$JS.API.DIRECT.GET.RESERVATION"];
+    publications_are_refused(&server, "billing-service", &around).await;
+    assert_eq!(refused(&server, "billing-service", Try::Publish("$JS.API.STREAM.INFO.RESERVATION")).await, None);
+}
+
+/// the file that is printed when their time is over ends the login, and the connection that stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_on_call_is_let_go_when_the_time_is_over() {
+    let Some(server) = server() else { return };
+    prepared(&server).await;
+    let ann = login(&server, "ann").await;
+    let billing = login(&server, "billing-service").await;
+    assert_eq!(ann.last_sequence("RESERVATION_DLQ").await.unwrap(), 0);
+    assert_eq!(configuration(OVER - 1).matches("ANN_PASSWORD").count(), 1);
+    let later = configuration(OVER);
+    assert!(!later.contains("ANN_PASSWORD") && later.contains("the time of ann was over at"), "{later}");
+    tokio::task::block_in_place(|| server.reload(&later));
+    let began = Instant::now();
+    while ann.is_connected() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{}", server.log());
+        tokio::task::yield_now().await;
+    }
+    let again = Broker::connect(&server.url_as("ann", &password("ann")), Connection::default()).await.unwrap_err();
+    assert!(matches!(again, Error::Denied { .. }), "{again:?}");
+    assert_eq!(billing.last_sequence(STREAM).await.unwrap(), 0, "the others go on");
 }
 
 #[tokio::test]
@@ -158,6 +281,13 @@ async fn the_auditor_reads_every_stream_and_feeds_none() {
     }
     let error = Publisher::open(&audit, STREAM, Mode::Pipelined).await.unwrap_err();
     assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+    let own = topology().stream("AUDIT").map(|stream| stream.subjects.clone()).expect("it tells of its own work");
+    for topic in topology().streams().iter().flat_map(|stream| &stream.subjects) {
+        match own.contains(topic) {
+            true => assert_eq!(refused(&server, "audit-service", Try::Publish(topic)).await, None, "{topic}"),
+            false => publications_are_refused(&server, "audit-service", &[topic]).await,
+        }
+    }
 }
 
 /// nobody publishes by hand, also not who is on call.
@@ -170,7 +300,7 @@ async fn who_is_on_call_looks_at_streams_and_dead_letters_and_publishes_nothing(
     publisher.send(&message(1, &ids(1))).await.unwrap();
     publisher.flush().await.unwrap();
     let ann = login(&server, "ann").await;
-    let at = karwan_envelope::time::Timestamp::from_unix_ms(0);
+    let at = Timestamp::from_unix_ms(0);
     assert_eq!(ann.number_of(STREAM, Place::Time(at), &ann.reader(0)).await.unwrap(), 0);
     let settings = |stream: &str| karwan_broker::Settings::new(stream, &ann.reader(0), &[]);
     let mut walk = Walk::begin(&ann, settings(STREAM), Start::Beginning).await.unwrap();
@@ -202,7 +332,7 @@ async fn who_is_on_call_looks_at_streams_and_dead_letters_and_publishes_nothing(
 
 #[test]
 fn no_secret_is_written() {
-    let text = emit(&topology(), &roles());
+    let text = configuration(OVER - 1);
     for line in text.lines().filter(|line| line.contains("password:")) {
         assert!(line.contains("password: $"), "{line}");
     }

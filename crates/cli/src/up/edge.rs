@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karwan_http::{Method, Request, Response, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::node::{Node, Phase};
 
@@ -17,7 +17,7 @@ const READY_MAX: Duration = Duration::from_secs(2);
 pub async fn answer(node: Arc<Node>, request: Request) -> Response {
     let segments = request.segments();
     match (&request.method, segments.as_slice()) {
-        (&Method::GET, ["health"]) => Response::json(StatusCode::OK, &json!({ "status": "alive" })),
+        (&Method::GET, ["health"]) => Response::json(StatusCode::OK, &with_broker(&node, json!({ "status": "alive" }))),
         (&Method::GET, ["ready"]) => ready(&node).await,
         (&Method::GET, ["metrics"]) => {
             node.tally.pour(node.store.metrics());
@@ -45,6 +45,14 @@ pub fn problem(status: StatusCode, code: &str) -> Response {
     Response::json(status, &json!({ "error": { "code": code } }))
 }
 
+/// How it is with the broker, where the node has one.
+fn with_broker(node: &Node, mut told: Value) -> Value {
+    if let Some(broker) = &node.broker {
+        told["broker"] = broker.told();
+    }
+    told
+}
+
 async fn ready(node: &Node) -> Response {
     let not =
         |why: &str| Response::json(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "not ready", "why": why }));
@@ -54,8 +62,10 @@ async fn ready(node: &Node) -> Response {
         Phase::Working => {}
     }
     match tokio::time::timeout(READY_MAX, node.store.relay().end()).await {
+        // Also while the broker is away: nobody who commits waits for it.
         Ok(Ok(position)) => {
-            Response::json(StatusCode::OK, &json!({ "status": "ready", "position": position.to_string() }))
+            let ready = json!({ "status": "ready", "position": position.to_string() });
+            Response::json(StatusCode::OK, &with_broker(node, ready))
         }
         Ok(Err(error)) => not(error.code()),
         Err(_) => not("the store does not answer"),

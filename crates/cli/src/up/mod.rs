@@ -12,6 +12,7 @@ pub mod load;
 mod logs;
 mod node;
 pub mod place;
+mod publishing;
 pub mod sagas;
 mod summary;
 mod tally;
@@ -24,9 +25,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use karwan::Catalogue;
 use karwan::engine::{Engine, Signals, Work};
-use karwan::{Catalogue, Relay};
-use karwan_broker::{Broker, Topology};
 use karwan_envelope::cause::Residency;
 use karwan_envelope::mint::{OsRandom, Random as _};
 use karwan_http::Server;
@@ -43,6 +43,7 @@ use error::Error;
 use logs::Form;
 use node::{Node, Phase, PhaseCell};
 use place::{Card, Place};
+use publishing::Publishing;
 use tally::Tally;
 
 /// Run the hotel platform: a store, its services, and their vendors' sandboxes
@@ -50,7 +51,9 @@ use tally::Tally;
 /// With nothing said, everything is in ./karwan-data and on loopback: an embedded
 /// store with two tenants to try things with. A store that is named starts empty.
 /// Ctrl-C or SIGTERM finishes what is under way; a second one ends at once. Killed,
-/// it goes on where it was when it is started again.
+/// it goes on where it was when it is started again. A broker that is away does not
+/// keep it from starting: the log holds everything, /ready says so, and what waits is
+/// published when it comes.
 ///
 /// Examples:
 ///   karwan up
@@ -101,7 +104,11 @@ pub fn run(args: &Args) -> Outcome {
         sagas::count(&store).await.map_err(anyhow::Error::from)?;
         let signals = Signals::listen()?;
         let stage = vendors::open(&place).await?;
-        let work = work(args, &settings, &store, &stage).await?;
+        let work = work(args, &stage)?;
+        let publishing = match args.broker.given(&settings)? {
+            Some(url) => Some(Publishing::begin(&store, url, name()).await?),
+            None => None,
+        };
         let public = format!("http://{}", listener.local_addr()?);
         vendors::listen(&stage, &public).await;
         let engine = Engine::start(&store, work, karwan::engine::Options::new(name(), Residency::Me));
@@ -117,6 +124,7 @@ pub fn run(args: &Args) -> Outcome {
             tally,
             stalls: place.stalls(),
             phase: PhaseCell::default(),
+            broker: publishing.as_ref().map(Publishing::link),
         });
         let control = serve(control, node.clone(), control::answer)?;
         let edge = serve(listener, node.clone(), edge::answer)?;
@@ -139,6 +147,9 @@ pub fn run(args: &Args) -> Outcome {
         tracing::info!("draining: what is under way is finished");
         // Whoever asks meanwhile is told that it drains.
         engine.stop().await;
+        if let Some(publishing) = publishing {
+            publishing.stop().await;
+        }
         edge.stop().await;
         control.stop().await;
         drop(place);
@@ -225,18 +236,8 @@ const SELLERS: [&str; 4] = [
     "lock-integration-service.key-policy",
 ];
 
-/// What this node does.
-async fn work(args: &Args, settings: &Settings, store: &Store, stage: &Stage) -> Result<Work, Failure> {
+/// What this node does, but for publishing.
+fn work(args: &Args, stage: &Stage) -> Result<Work, Failure> {
     let services: Vec<&str> = args.services.iter().map(String::as_str).collect();
-    let mut work = melmastoon::hotel::work(&services, &vendors::clients(stage)).map_err(Error::Service)?;
-    if let Some(url) = args.broker.given(settings)? {
-        let options = karwan_broker::Options { name: name(), ..karwan_broker::Options::default() };
-        let broker = Broker::connect(&url, options).await?;
-        let topology = Topology::of(store.catalogue());
-        for change in topology.apply(&broker).await? {
-            tracing::info!(change = %change, "the broker is prepared");
-        }
-        work = work.relay(Relay::new(broker.clone(), topology)).broker(broker);
-    }
-    Ok(work)
+    Ok(melmastoon::hotel::work(&services, &vendors::clients(stage)).map_err(Error::Service)?)
 }

@@ -10,6 +10,7 @@ use karwan_store::{Address, Store};
 
 use super::demo::Furnished;
 use super::load::Progress;
+use super::publishing::Link;
 use super::tally::Tally;
 
 /// How far a node is.
@@ -45,6 +46,8 @@ pub struct Node {
     pub stalls: PathBuf,
     /// How far it is.
     pub phase: PhaseCell,
+    /// The broker that it publishes to, where it has one.
+    pub broker: Option<Link>,
 }
 
 /// A phase that is entered.

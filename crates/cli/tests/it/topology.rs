@@ -1,5 +1,6 @@
 //! Streams of a broker, by the command line and a real server.
 
+use karwan_envelope::time::{Clock as _, SystemClock, Timestamp};
 use karwan_testkit::nats;
 use serde_json::json;
 
@@ -67,6 +68,23 @@ fn a_servers_permissions_are_printed_without_a_secret_and_a_server_takes_them() 
     let service = server.url_as("reservation-service", "hush");
     karwan(&words("apply", &["--broker", &service, "--replicas", "3"])).exits(1).says("may not do that");
     karwan(&words("check", &["--broker", &server.url_as("nobody", "hush")])).exits(1).says("broker-denied");
+}
+
+/// until a time that is said, and that the same command has passed by itself when it is run again.
+#[test]
+fn who_is_on_call_is_so_until_a_time() {
+    let printed = |until: &str| karwan(&words("emit-nats", &["--on-call", "ann,bob", "--on-call-until", until]));
+    let hours = |count: i64| Timestamp::from_unix_ms(SystemClock.now().unix_ms() + count * 3_600_000).to_string();
+    let now = printed(&hours(8)).exits(0);
+    let now = now.prints("password: $ANN_PASSWORD").prints("password: $BOB_PASSWORD").prints("# On call until ");
+    assert!(!now.stderr.contains("nobody is on call"), "{}", now.stderr);
+    let later = printed("2026-04-22T06:00:00Z").exits(0).says("nobody is on call: the time of ann, bob was over");
+    assert!(!later.stdout.contains("ANN_PASSWORD"), "{}", later.stdout);
+    assert_eq!(later.stdout.lines().filter(|line| line.contains("user: ")).count(), 3, "{}", later.stdout);
+    printed(&hours(8 * 24)).exits(64).says("nobody is on call for more than 7 days");
+    printed("8h").exits(64).says("2026-11-18T06:00:00Z");
+    karwan(&words("emit-nats", &["--on-call", "ann"])).exits(64).says("--on-call-until");
+    karwan(&words("emit-nats", &["--on-call-until", &hours(1)])).exits(64).says("--on-call");
 }
 
 /// the platform's own consumers, where one stream has all of their topics.

@@ -3,6 +3,7 @@
 use karwan_broker::nats_conf::{Roles, emit, variable};
 use karwan_broker::{Broker, Topology};
 use karwan_engine::{Consumer, Received, Relay, Verdict, Work};
+use karwan_envelope::time::Timestamp;
 use karwan_store::{Error, TenantTx};
 use karwan_testkit::nats::{Options, Server};
 
@@ -15,7 +16,7 @@ use crate::shop::OrderPlaced;
 pub async fn guarded(topology: &Topology) -> Option<Server> {
     let users = ["sales-service", "delivery-service", "audit-service", "karwan-topology"];
     let environment = users.map(|user| (variable(user), user.to_owned())).to_vec();
-    let configuration = emit(topology, &Roles::default());
+    let configuration = emit(topology, &Roles::default(), Timestamp::from_unix_ms(0));
     let server = Server::start(Options { configuration, environment, ..Options::default() }).or_skip()?;
     topology.apply(&login(&server, "karwan-topology").await).await.expect("its keeper can make them");
     Some(server)

@@ -31,6 +31,7 @@ mod seek;
 mod sharing;
 #[path = "../../../store/tests/it/shop.rs"]
 mod shop;
+mod snapshots;
 mod tasks;
 mod vendor;
 mod waiting;

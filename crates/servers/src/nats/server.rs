@@ -129,6 +129,20 @@ impl Server {
         self.running.launch(&mut nats, |_| self.greets())
     }
 
+    /// Puts another text behind the configuration, in place of [`Options::configuration`], and has the running server read it:
+    /// soon, not at once.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not run, or its file cannot be written.
+    pub fn reload(&self, text: &str) {
+        let files = self.tls.as_ref().map(|tls| (tls.certificate.as_path(), tls.key.as_path()));
+        let options = Options { configuration: text.to_owned(), ..self.options.clone() };
+        let text = configuration(&options, self.port, &self.store_directory(), files);
+        fs::write(self.configuration_file(), text).expect("it is our file");
+        process::signal("HUP", &[self.running.pid().expect("the server runs")]);
+    }
+
     /// As [`Server::start_again`], with nothing stored: a broker that was lost for good and replaced.
     ///
     /// # Panics

@@ -119,7 +119,7 @@ fn a_relay_that_waits_for_its_broker_stops_when_it_is_told_and_one_with_a_wrong_
     assert_eq!(relay.stop(), Some(0));
     let wrong =
         ["relay", "--platform", "melmastoon", "--store", &store, "--broker", "nats://127.0.0.1:1?creds=/no/such/file"];
-    karwan(&wrong).exits(1).says("broker-unreachable");
+    karwan(&wrong).exits(1).says("broker-credentials").says("/no/such/file");
 }
 
 /// The letters of a store are done by whoever relays anything of it.

@@ -1,5 +1,6 @@
 //! `karwan up` as anybody runs it: a process of its own, asked over its sockets, stopped and killed.
 
+mod broker;
 mod edge;
 mod kill;
 mod start;

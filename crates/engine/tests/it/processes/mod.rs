@@ -4,6 +4,7 @@
 //! `cargo xtask slow processes --rounds N` repeats what is done to them N times; here it is done a few times.
 
 mod effects;
+mod meeting;
 mod node;
 mod rolling;
 mod shapes;

@@ -25,6 +25,9 @@ pub const CONSUMER: &str = "delivery-service.secretary";
 /// were handled twice would be told twice.
 pub const CHANCE: i64 = 1_000_000;
 
+/// Nothing fails so often.
+pub const PATIENT: u32 = 10_000;
+
 /// What a started program does.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Program {
@@ -40,6 +43,8 @@ pub struct Program {
     pub always_slow: bool,
     /// Out of a hundred attempts.
     pub failing: u64,
+    /// An event that has failed so often is given up.
+    pub attempts_max: u32,
     /// Blocks its only thread in the first handler.
     pub stuck: bool,
     /// A line for every attempt.
@@ -83,8 +88,8 @@ pub fn run(program: &str) {
     });
 }
 
-fn policy() -> Policy {
-    Policy { attempts_max: 10_000, first_ms: 300, most_ms: 300, later_ms: 300, ..Policy::default() }
+fn policy(attempts_max: u32) -> Policy {
+    Policy { attempts_max, first_ms: 300, most_ms: 300, later_ms: 300, ..Policy::default() }
 }
 
 /// Notes every revision of an order behind those before, and tells of it; slowly, and not always at once. The third release
@@ -103,7 +108,7 @@ fn secretary(program: &Program) -> Consumer {
         }),
         _ => consumer,
     };
-    consumer.lanes(program.lanes).batch(8).policy(policy())
+    consumer.lanes(program.lanes).batch(8).policy(policy(program.attempts_max))
 }
 
 async fn handle(program: &Program, tx: TenantTx, order_id: String, revision: i64) -> Result<Verdict, Error> {
@@ -148,7 +153,7 @@ fn cashier(vendor: &str) -> Performer {
         }
     };
     let outcome = async |_: TenantTx, _: Answered<i64, String>| Ok::<_, Error>(());
-    Performer::new("delivery-service", "charge", call, outcome).policy(policy())
+    Performer::new("delivery-service", "charge", call, outcome).policy(policy(PATIENT))
 }
 
 async fn ask(vendor: &str, call: &Call<i64>) -> std::io::Result<String> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use karwan_store::{Error, Facts, Store, TenantTx};
 use tokio::task::JoinSet;
 
-use super::node::{CHANCE, CONSUMER, PROGRAM, Program, append};
+use super::node::{CHANCE, CONSUMER, PATIENT, PROGRAM, Program, append};
 use crate::fixture::{self, Fixture};
 use crate::shop::{self, Order, context};
 
@@ -141,6 +141,7 @@ impl Yard {
             slow_ms: 8,
             always_slow: false,
             failing: 5,
+            attempts_max: PATIENT,
             stuck: false,
             attempts: self.folder.join("attempts"),
             vendor: None,

@@ -1,0 +1,110 @@
+//! An operator who retries whatever fails, and processes that work on the same keys at that moment.
+//!
+//! The operator is this process; those who hold the lanes are others. Letters are retried as soon as they are seen, so that a retry
+//! meets an attempt that is under way, a parked event that was handled since, a dead one whose successor is about to run, and a
+//! lane that is passing to another process.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use karwan_store::Error;
+use karwan_store::operator::{Deed, LETTERS_MAX, LetterFilter, Operator, State, Target, Who};
+
+use super::node::{CONSUMER, Program};
+use super::yard::{Yard, until};
+use super::{rounds, with_yard};
+use crate::shop;
+
+const KEYS: usize = 8;
+/// Of one producer: a key rests about as long as a few attempts take, so that dead events are now its last and now not.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// What an operator was answered.
+#[derive(Debug, Default)]
+struct Answers {
+    /// It was parked, and is due at once.
+    parked: u64,
+    /// It was dead, and is parked again.
+    dead: u64,
+    /// It was handled meanwhile: there is nothing to retry, which is what was wanted.
+    handled: u64,
+    /// Later events of its key ran.
+    passed: u64,
+    /// Those: they stay so.
+    stay: HashSet<Target>,
+}
+
+impl Answers {
+    /// Everything that can meet has met so often.
+    fn are_enough(&self, times: u64) -> bool {
+        self.parked >= 10 * times && self.dead >= times && self.passed >= times
+    }
+}
+
+/// Retries every letter that there is, in order alone.
+async fn retry_all(operator: &Operator, answers: &mut Answers) {
+    let who = Who { actor: "ann".to_owned(), reason: "INC-7".to_owned() };
+    let filter = LetterFilter { consumer: Some(CONSUMER.to_owned()), ..LetterFilter::default() };
+    let page = operator.letters(&filter, None, LETTERS_MAX).await.expect("letters can be listed");
+    let mut letters = page.letters;
+    // The key of a dead one has gone on, and its successor is about to run.
+    letters.sort_by_key(|letter| letter.state != State::Dead);
+    for letter in letters {
+        if answers.stay.contains(&letter.target) {
+            continue;
+        }
+        let answer = operator.act(&who, &letter.target, &Deed::Retry { out_of_order: false }).await;
+        match answer {
+            Ok(_) if letter.state == State::Dead => answers.dead += 1,
+            Ok(_) => answers.parked += 1,
+            Err(Error::Claimed { .. }) => answers.handled += 1,
+            Err(Error::OutOfOrder { .. }) => {
+                answers.passed += 1;
+                answers.stay.insert(letter.target);
+            }
+            Err(error) => panic!("a retry of {:?} is answered with {error:?}", letter.target),
+        }
+    }
+}
+
+#[test]
+fn retries_that_meet_the_live_path_lose_double_and_reorder_nothing() {
+    with_yard(async |yard: Yard| {
+        let programs = ["a", "b"].map(|name| Program {
+            lanes: 4,
+            slow_ms: 40,
+            failing: 35,
+            attempts_max: 2,
+            ..yard.program(name)
+        });
+        let mut processes = programs.each_ref().map(|program| yard.start(program));
+        for process in &processes {
+            yard.at_work(process).await;
+        }
+        let operator = Operator::new(&yard.fixture.owner, vec![shop::catalogue()]);
+        let (producing, mut answers) = (yard.produce(KEYS, EVERY), Answers::default());
+        for round in 0..rounds(2) {
+            until("all that can meet", async || {
+                retry_all(&operator, &mut answers).await;
+                answers.are_enough(3 * (round + 1)).then_some(())
+            })
+            .await;
+            // Lanes pass to somebody else, who loads what operators have parked in them.
+            let victim = usize::from(round % 2 == 1);
+            let heir = yard.start(&programs[victim]);
+            std::mem::replace(&mut processes[victim], heir).kill();
+        }
+        producing.end().await;
+        let judgement = yard.judged().await;
+        let dead: usize = yard.psql("SELECT count(*) FROM karwan.dead").parse().expect("a number");
+        let Answers { parked, handled, passed, .. } = answers;
+        println!(
+            "retried: {parked} parked, {} dead; {handled} were handled, {passed} passed; {judgement:?}",
+            answers.dead
+        );
+        let told = (judgement.lost, judgement.doubled, judgement.inverted, judgement.torn);
+        assert_eq!(told, (dead, 0, 0, 0), "what is not handled is dead, and nothing else is wrong");
+        let acted = yard.psql("SELECT count(*) FROM karwan.action WHERE verb = 'retry' AND actor = 'ann'");
+        assert_eq!(acted, (answers.parked + answers.dead).to_string(), "every retry is written down, and no other");
+    });
+}
