@@ -29,8 +29,10 @@ use fed::Fed;
 pub(crate) use reading::Read;
 use state::{Admitted, Held, State};
 
-/// Transactions of handlers that are under way at once.
+/// Transactions of handlers that are under way at once, where each has a commit of its own.
 const FLUSHES_MAX: usize = 4;
+/// And where those that wait share one: who waited here for a turn would only miss the next commit.
+const SHARED_FLUSHES_MAX: usize = 64;
 /// Large batches that are under way at once, in their handlers or in their transactions.
 const BATCHES_MAX: usize = 5;
 /// A batch of fewer needs no turn: a database that commits in groups wants many of them at once.
@@ -96,7 +98,8 @@ impl Shared {
         ahead: ReadAhead,
     ) -> Self {
         let (state, about) = (Mutex::new(State::new(ahead)), Mutex::default());
-        let (flushes, turns) = (Semaphore::new(FLUSHES_MAX), Turns::new(BATCHES_MAX));
+        let flushes = if store.commits_in_groups() { SHARED_FLUSHES_MAX } else { FLUSHES_MAX };
+        let (flushes, turns) = (Semaphore::new(flushes), Turns::new(BATCHES_MAX));
         let (wake, room) = (Notify::new(), Notify::new());
         Self { store, clock, random, producer, residency, state, about, flushes, turns, wake, room }
     }

@@ -139,6 +139,11 @@ impl Backend {
         flushed
     }
 
+    /// Whether flushes that wait at the same time share a commit.
+    pub const fn commits_in_groups(&self) -> bool {
+        matches!(self, Self::Sqlite(_))
+    }
+
     /// Rung when facts or effects were committed.
     pub fn bell(&self) -> &Bell {
         on_both!(self, store => store.bell())

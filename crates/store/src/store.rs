@@ -156,6 +156,11 @@ impl Store {
         &self.shared.metrics
     }
 
+    /// Whether units that are flushed at the same time share a commit, as they do in a file: the more of them, the better.
+    pub fn commits_in_groups(&self) -> bool {
+        self.shared.backend.commits_in_groups()
+    }
+
     /// Something came from a channel or a task of this process, and is about to be acted on. A simulation may end the process
     /// here; otherwise this is nothing.
     #[doc(hidden)]

@@ -41,6 +41,10 @@ pub fn start(form: Option<Form>, verbose: bool) -> Form {
 pub fn spans(verbose: bool, tally: Arc<Tally>) -> Spans {
     Arc::new(move |span: SpanRecord| {
         tally.take(&span.service, &span.name);
+        // Every event is a span or more, and most of them are told to nobody.
+        if span.ok && !verbose {
+            return;
+        }
         let tenant = match span.tenant {
             Tenant::One(id) => id.to_string(),
             Tenant::Platform => "platform".to_owned(),
@@ -50,7 +54,7 @@ pub fn spans(verbose: bool, tally: Arc<Tally>) -> Spans {
         let (correlation, service) = (span.trace, span.service);
         if !span.ok {
             tracing::warn!(event, %correlation, tenant, service, took_ms, "failed: {}", span.name);
-        } else if verbose {
+        } else {
             tracing::info!(event, %correlation, tenant, service, took_ms, "{}", span.name);
         }
     })

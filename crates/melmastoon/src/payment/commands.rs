@@ -19,6 +19,7 @@ pub async fn notice(store: &Store, context: &Context, notice: &Notice) -> Result
     let context = KeptCause::context(Some(&known.cause), context);
     let unit = async |tx: TenantTx| {
         let mut intent = intent(&tx, notice.intent).await?;
+        let before = intent.clone();
         match &notice.told {
             Told::Captured(done) => came(&tx, &mut intent, done).await?,
             Told::Declined(reason) => {
@@ -26,7 +27,10 @@ pub async fn notice(store: &Store, context: &Context, notice: &Notice) -> Result
             }
             Told::Refunded { refund, .. } => went_back(&tx, &mut intent, *refund).await?,
         }
-        tx.put(intent);
+        // Mostly the answer to the call came first: nothing is written then, and nobody waits for a commit.
+        if intent != before {
+            tx.put(intent);
+        }
         Ok(())
     };
     store.unit::<_, Refusal, _>(&context, unit).await.map(drop)

@@ -3,6 +3,7 @@
 //! Two pools, two hats: the application's connections flush units and read documents of one tenant; the relay's read the
 //! log and keep what consumers keep. Neither can do the other's work, and the database sees to it.
 
+mod answers;
 mod backfill;
 mod backup;
 mod connect;
@@ -72,6 +73,7 @@ pub(crate) struct Postgres {
     names: RwLock<HashMap<i32, String>>,
     life: Arc<Life>,
     reads: reads::Reads,
+    answers: answers::Answers,
     bell: Arc<Bell>,
     /// None where somebody only looks.
     _waking: Option<wake::Waking>,
@@ -148,6 +150,7 @@ impl Postgres {
             subjects: RwLock::new(subjects),
             life,
             reads: reads::Reads::default(),
+            answers: answers::Answers::default(),
             bell: Arc::default(),
             _waking: None,
             horizon: Mutex::new(None),

@@ -1,7 +1,5 @@
 //! Deadlines and effects: finding what is due, and what becomes of it.
 
-use std::time::SystemTime;
-
 use karwan_envelope::cause::Cause;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -10,7 +8,7 @@ use super::flush::{instant, millis};
 use super::{Postgres, error};
 use crate::consumer::Share;
 use crate::deadline::Deadline;
-use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
+use crate::effect::{DeadEffect, Effect, EffectRef};
 use crate::error::Error;
 use crate::stored::cause_of;
 use crate::write_set::LaneHold;
@@ -96,29 +94,6 @@ impl Postgres {
         let text: &str = row.get(column);
         let reason = || format!("`{text}` is no cause of a deadline or an effect");
         cause_of(text).ok_or_else(|| Error::Damaged { store: self.shown.clone(), reason: reason() })
-    }
-
-    pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
-        let (state, answer, due, why): (Option<&str>, Option<&str>, Option<SystemTime>, Option<&str>) = match outcome {
-            Outcome::Answered(answer) => (Some("answered"), Some(answer), Some(SystemTime::UNIX_EPOCH), None),
-            Outcome::Held { due, error } | Outcome::Later { due, error } => {
-                (None, None, Some(instant(*due)), Some(error))
-            }
-            Outcome::Dead { error } => (Some("dead"), None, None, Some(error)),
-        };
-        let counted = i32::from(!matches!(outcome, Outcome::Held { .. }));
-        let mut client = self.relay().await?;
-        let bad = |cause| error::lane_error(&self.shown, cause);
-        let lane = i32::from(hold.lane);
-        let (tenant, id) = (Uuid::from_u128(effect.tenant), Uuid::from_u128(effect.id));
-        let tx = client.transaction().await.map_err(bad)?;
-        tx.execute("SELECT karwan.check_lane($1, $2, $3)", &[&hold.consumer, &lane, &hold.epoch]).await.map_err(bad)?;
-        let sql = include_str!("schema/record_effect.sql");
-        let recorded = tx.execute(sql, &[&tenant, &id, &state, &answer, &due, &why, &counted]).await.map_err(bad)?;
-        if recorded == 0 {
-            return Err(Error::Gone { what: format!("the effect {id}") });
-        }
-        tx.commit().await.map_err(bad)
     }
 
     pub async fn hold_back(&self, hold: &LaneHold, effects: &[EffectRef], due: i64) -> Result<(), Error> {

@@ -20,6 +20,7 @@ pub(super) struct Tables(HashMap<&'static str, Table>);
 
 struct Table {
     read: String,
+    version: String,
     put: String,
     delete: String,
 }
@@ -80,9 +81,11 @@ impl Tables {
     /// Only the writer comes here, so nothing can change between reading a version and writing the next one. What was
     /// read as missing has version 0, and so has what is missing now: no row is needed to check an absence.
     pub fn write(&self, connection: &Connection, write: &DocumentWrite) -> Result<(), Fault> {
-        let stored = self.read(connection, write.tenant, &write.kind, &write.id)?;
-        let version = judge(write, stored.as_ref())? + 1;
         let (tenant, table) = (write.tenant.to_be_bytes(), self.table(&write.kind)?);
+        // Its body stays where it is: nothing is decided on it here, and it may be long.
+        let mut stored = connection.prepare_cached(&table.version)?;
+        let stored = stored.query_row(params![tenant, write.id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let version = judge(write, stored.unwrap_or((0, false)))? + 1;
         match &write.action {
             Action::Check | Action::Hold => {}
             Action::Put { shape, body, fields } => {
@@ -99,10 +102,8 @@ impl Tables {
     }
 }
 
-/// The version of a document that a write may go on from.
-fn judge(write: &DocumentWrite, stored: Option<&DocumentRow>) -> Result<i64, Refusal> {
-    let version = stored.map_or(0, |row| row.version);
-    let is_there = stored.is_some_and(|row| row.body.is_some());
+/// The version of a document that a write may go on from, by the stored one and whether a body stands there.
+fn judge(write: &DocumentWrite, (version, is_there): (i64, bool)) -> Result<i64, Refusal> {
     if write.blind {
         let exists = || Error::Exists { kind: write.kind.name.to_owned(), id: write.id.clone() };
         // A tombstone's version goes on counting: no version is used twice for one id.
@@ -123,6 +124,7 @@ impl Table {
         let marks = ", ?".repeat(columns.len());
         Self {
             read: format!("SELECT id, version, shape, body FROM {name} WHERE tenant = ? AND id = ?"),
+            version: format!("SELECT version, body IS NOT NULL FROM {name} WHERE tenant = ? AND id = ?"),
             put: format!(
                 "INSERT INTO {name} (tenant, id, version, shape, body{}) VALUES (?, ?, ?, ?, ?{marks})
                  ON CONFLICT (tenant, id) DO UPDATE

@@ -14,12 +14,12 @@ use crate::error::Error;
 use crate::migrate;
 use crate::sqlite::error::{file_said, name, said};
 
-/// How long a statement waits for another process that has no business writing here, such as a shell.
 /// Pages that wait in the write-ahead log before they are copied: the pages of many tenants are written again and again, and
 /// copying them once for many commits more than doubled the rate. 32 MiB, which is also what a crash has to read again.
 const CHECKPOINT_PAGES: i64 = 8_000;
 /// What the writer keeps of the file in memory.
 const CACHE_KIB: i64 = 64 * 1024;
+/// How long a statement waits for another process that has no business writing here, such as a shell.
 const BUSY_MS: u64 = 5_000;
 /// How often, and how long in between, a lock is tried that somebody else has.
 const LOCK_TRIES: u32 = 20;

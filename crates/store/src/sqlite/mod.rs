@@ -16,6 +16,7 @@ mod lanes;
 mod log;
 mod outbox;
 mod readers;
+mod reads;
 mod relay_state;
 mod report;
 mod retention;
@@ -54,6 +55,7 @@ use crate::simulation::Calls;
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
 use crate::sqlite::readers::Readers;
+use crate::sqlite::reads::Reads;
 use crate::sqlite::writer::Writer;
 use crate::store::Options;
 use crate::write_set::{Claim, Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
@@ -71,6 +73,7 @@ pub(crate) struct Sqlite {
     calls: Calls,
     /// Closed before the writer: the last connection to close tidies up, and a reader could not.
     readers: Arc<Readers>,
+    reads: Arc<Reads>,
     /// None where the file was opened for reading only.
     writer: Option<Writer>,
 }
@@ -100,12 +103,15 @@ impl Sqlite {
             };
             (meta, Some(writer))
         };
+        let tables = Arc::new(Tables::of(kinds));
+        let readers = Arc::new(Readers::new(path.clone(), options.connections_max, calls.are_simulated()));
         Ok(Self {
             incarnation: meta.incarnation,
-            tables: Arc::new(Tables::of(kinds)),
             clock: options.clock.clone(),
             bell: Bell::default(),
-            readers: Arc::new(Readers::new(path.clone(), options.connections_max, calls.are_simulated())),
+            reads: Arc::new(Reads::new(readers.clone(), tables.clone())),
+            readers,
+            tables,
             calls,
             writer,
             path,
@@ -117,12 +123,15 @@ impl Sqlite {
         let path = file::absolute(path)?;
         file::must_exist(&path)?;
         let meta = file::admitted(&path, &file::reader(&path)?)?;
+        let tables = Arc::new(Tables::of(&Kinds::new(&[])?));
+        let readers = Arc::new(Readers::new(path.clone(), LOOKERS, false));
         Ok(Self {
             incarnation: meta.incarnation,
-            tables: Arc::new(Tables::of(&Kinds::new(&[])?)),
             clock: Arc::new(SystemClock),
             bell: Bell::default(),
-            readers: Arc::new(Readers::new(path.clone(), LOOKERS, false)),
+            reads: Arc::new(Reads::new(readers.clone(), tables.clone())),
+            readers,
+            tables,
             calls: Calls::real(),
             writer: None,
             path,
@@ -179,6 +188,9 @@ impl Sqlite {
     }
 
     pub async fn document(&self, tenant: TenantBits, kind: &Kind, id: &str) -> Result<Option<DocumentRow>, Error> {
+        if !self.calls.are_simulated() {
+            return self.reads.document(tenant, kind, id).await.map_err(|fault| fault.error(&self.path));
+        }
         let (tables, kind, id) = (self.tables.clone(), *kind, id.to_owned());
         self.read(move |connection| tables.read(connection, tenant, &kind, &id)).await
     }

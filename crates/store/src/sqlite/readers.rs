@@ -43,14 +43,14 @@ impl Readers {
         read.await.map_err(|_| Error::Closed)?
     }
 
-    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+    /// Reads on this thread, which may block. A connection that failed is not used again.
+    pub fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         let idle = self.idle.lock().expect("nothing panics while holding it").pop();
         let connection = match idle {
             Some(connection) => connection,
             None => file::reader(&self.path)?,
         };
         let answer = work(&connection)?;
-        // One that failed is not used again.
         self.idle.lock().expect("nothing panics while holding it").push(connection);
         Ok(answer)
     }
