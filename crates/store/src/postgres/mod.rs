@@ -8,6 +8,7 @@ mod backfill;
 mod backup;
 mod connect;
 mod consumer;
+mod crowd;
 mod desk;
 mod doctor;
 mod documents;
@@ -149,8 +150,8 @@ impl Postgres {
             names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
             subjects: RwLock::new(subjects),
             life,
-            reads: reads::Reads::default(),
-            answers: answers::Answers::default(),
+            reads: reads::reads(),
+            answers: answers::answers(),
             bell: Arc::default(),
             _waking: None,
             horizon: Mutex::new(None),
