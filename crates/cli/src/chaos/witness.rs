@@ -20,7 +20,7 @@ use crate::exit::Failure;
 const STILL: Duration = Duration::from_secs(30);
 /// What still comes after so long is no backlog any more: it is judged as it is.
 const LONGEST: Duration = Duration::from_secs(180);
-/// How long one look may take. Servers run, and nobody writes but those who catch up.
+/// How long one look may take.
 const LOOK_MAX: Duration = Duration::from_secs(60);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(200);
@@ -187,6 +187,8 @@ impl Stream {
                 self.subscription.insert(subscription)
             }
         };
+        // As far as it goes now: whoever writes meanwhile may never leave a pause as long as a pull waits.
+        let end = self.broker.last_sequence(self.name).await?;
         loop {
             let deliveries = subscription.next_batch(PAGE_MAX, PULL).await?;
             let Some(last) = deliveries.last().map(|delivery| delivery.stream_seq) else { return Ok(()) };
@@ -196,6 +198,9 @@ impl Stream {
                 self.trails.note(walker, Sighting { step, event });
             }
             subscription.ack_all(last).await?;
+            if last >= end {
+                return Ok(());
+            }
         }
     }
 }
