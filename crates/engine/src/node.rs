@@ -308,7 +308,8 @@ impl Shared {
         let state = self.state();
         let is_idle = |stopped: bool, lane: &Lane| match stopped {
             true => lane.is_at_rest(),
-            false => lane.is_idle() && !lane.has_due(now_ms),
+            // What waits in the store alone may be due; its lane asks for it, or has its consumer suspended.
+            false => lane.is_idle() && !lane.has_due(now_ms) && !lane.waits_beyond(),
         };
         state.consumers.values().all(|of| of.lanes.values().all(|held| is_idle(of.stopped, &held.lane)))
     }
