@@ -57,7 +57,9 @@ impl Feed {
             };
             match fed {
                 // A restored store may be fed: what waits for a person is publishing and calling.
-                Ok(()) | Err(Stop::LaneLost | Stop::Suspended | Stop::Paused(_)) => {}
+                Ok(()) | Err(Stop::Suspended | Stop::Paused(_)) => {}
+                // It may be known here only with the next beat.
+                Err(Stop::LaneLost) => pause(IDLE, &stopping).await,
                 Err(Stop::Store(error)) => {
                     tracing::warn!(consumer = %self.consumer.name, error = %told(&error), "a stream's consumer cannot reach its store");
                     pause(STORE_DOWN, &stopping).await;
@@ -116,14 +118,15 @@ impl Feed {
     /// Opens the durable where the consumer's own positions say; none where the consumer had to be stopped.
     async fn open(&self, holds: &[LaneHold]) -> Result<Option<(Subscription, Seq)>, Stop> {
         let (store, name) = (&self.shared.store, &self.consumer.name);
+        // Where the lanes were given up meanwhile, somebody else has them, with a durable that is not to be changed any more.
+        let others = self.shared.others(&holds[0]).ok_or(Stop::LaneLost)?;
+        let (position, _) = self.shared.position(name).ok_or(Stop::LaneLost)?;
         // What other releases of the consumer handle is parked here for them.
-        let subjects: Vec<String> =
-            self.consumer.subjects().map(str::to_owned).chain(self.shared.others(name)).collect();
+        let subjects: Vec<String> = self.consumer.subjects().map(str::to_owned).chain(others).collect();
         let mut settings = Settings::new(&self.stream, &names::durable(name), &subjects);
         if let Some((ack_wait, unacked_max)) = self.consumer.deliveries {
             settings = Settings { ack_wait, unacked_max, ..settings };
         }
-        let position = self.shared.position(name).map_or(0, |(position, _)| position);
         let start = if position == 0 { Start::Beginning } else { Start::After(position.unsigned_abs()) };
         let (subscription, floor) = match Subscription::open(&self.broker, &settings, start).await {
             Ok(open) => open,

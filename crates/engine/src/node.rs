@@ -212,9 +212,11 @@ impl Shared {
         state.others(consumer, known.into_iter().filter(|subject| others.contains(subject)).collect());
     }
 
-    /// Subjects of a consumer that other releases of it handle, and this program does not.
-    pub fn others(&self, consumer: &str) -> Vec<String> {
-        self.state().consumers.get(consumer).map(|of| of.others.clone()).unwrap_or_default()
+    /// Subjects that other releases of a lane's consumer handle, and this program does not; nobody knows once the lane is held no
+    /// more.
+    pub fn others(&self, hold: &LaneHold) -> Option<Vec<String>> {
+        let state = self.state();
+        state.is_held(hold).then(|| state.consumers.get(&hold.consumer).map(|of| of.others.clone())).flatten()
     }
 
     /// Lets a lane go, whoever has it now.

@@ -392,7 +392,9 @@ impl Worker {
     /// event is a letter that an operator can send again, and its key goes on. Nothing is wrong with the consumer.
     async fn foreign(&self, row: &LogRow) -> Result<Outcome, Stop> {
         let (subject, most) = (&row.subject, self.consumer.policy.later_most_ms);
-        if !self.shared.others(&self.consumer.name).contains(subject) {
+        // Of a lane that was given up here, nothing is known, and it may be held by its epoch a moment longer.
+        let others = self.shared.others(&self.hold).ok_or(Stop::LaneLost)?;
+        if !others.contains(subject) {
             return Ok(Outcome::Foreign(format!("nobody handles `{subject}` any more")));
         }
         let waited = self.shared.store.parked_ms(&self.consumer.name, row.event).await.map_err(Stop::StoreDown)?;

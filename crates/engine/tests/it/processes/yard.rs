@@ -94,6 +94,8 @@ pub struct Judgement {
     pub inverted: usize,
     /// Keys whose document says something else than the events that tell of it.
     pub torn: usize,
+    /// Each key that came to harm: what was committed, what was told of it, and what its document says.
+    pub stories: Vec<String>,
 }
 
 impl Judgement {
@@ -279,6 +281,7 @@ impl Yard {
         let (told, unit) = (self.told(), self.fixture.store.tenant(&context(1)));
         let mut judgement = Judgement::default();
         for (key, revisions) in self.committed() {
+            let harm = judgement.harm();
             judgement.committed += revisions.len();
             let handled = told.get(&key).cloned().unwrap_or_default();
             judgement.lost += revisions.iter().filter(|revision| !handled.contains(revision)).count();
@@ -295,6 +298,9 @@ impl Yard {
             let noted = notes.map(|notes| notes.note).unwrap_or_default();
             let noted: Vec<i64> = noted.split_whitespace().map(|word| word.parse().expect("a number")).collect();
             judgement.torn += usize::from(noted != handled);
+            if judgement.harm() > harm {
+                judgement.stories.push(format!("{key}: committed {revisions:?}, told {handled:?}, noted {noted:?}"));
+            }
         }
         judgement
     }
