@@ -197,10 +197,9 @@ pub fn settings() -> TenantSettings {
         tax_included: false,
         no_show_after_hours: 24,
         key_policy: KeyPolicy {
-            auto_issue: true,
             preferred_kinds: vec![KeyKind::MobileApp],
-            no_show_suspend_after_hours: 2,
             issue_attempts_max: 3,
+            ..KeyPolicy::usual()
         },
     }
 }

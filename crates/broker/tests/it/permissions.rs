@@ -62,10 +62,7 @@ async fn prepared(server: &Server) {
 async fn a_service_publishes_its_own_topics_and_pulls_its_own_durables() {
     let Some(server) = server() else { return };
     prepared(&server).await;
-    let (mut publisher, _) =
-        Publisher::open(&login(&server, "reservation-service").await, STREAM, Mode::Pipelined).await.unwrap();
-    publisher.send(&message(1, &ids(1))).await.unwrap();
-    publisher.flush().await.unwrap();
+    one_is_published(&server).await;
     let topology = topology();
     let settings = topology.consumers()[0].settings();
     for start in [Start::Floor, Start::After(0)] {
@@ -266,14 +263,19 @@ async fn who_is_on_call_is_let_go_when_the_time_is_over() {
     assert_eq!(billing.last_sequence(STREAM).await.unwrap(), 0, "the others go on");
 }
 
+/// A message of the stream's own service.
+async fn one_is_published(server: &Server) {
+    let reservation = login(server, "reservation-service").await;
+    let (mut publisher, _) = Publisher::open(&reservation, STREAM, Mode::Pipelined).await.unwrap();
+    publisher.send(&message(1, &ids(1))).await.unwrap();
+    publisher.flush().await.unwrap();
+}
+
 #[tokio::test]
 async fn the_auditor_reads_every_stream_and_feeds_none() {
     let Some(server) = server() else { return };
     prepared(&server).await;
-    let (mut publisher, _) =
-        Publisher::open(&login(&server, "reservation-service").await, STREAM, Mode::Pipelined).await.unwrap();
-    publisher.send(&message(1, &ids(1))).await.unwrap();
-    publisher.flush().await.unwrap();
+    one_is_published(&server).await;
     let audit = login(&server, "audit-service").await;
     for stream in topology().streams() {
         let settings = karwan_broker::Settings::new(&stream.name, "audit-service", &stream.subjects);
@@ -295,10 +297,7 @@ async fn the_auditor_reads_every_stream_and_feeds_none() {
 async fn who_is_on_call_looks_at_streams_and_dead_letters_and_publishes_nothing() {
     let Some(server) = server() else { return };
     prepared(&server).await;
-    let (mut publisher, _) =
-        Publisher::open(&login(&server, "reservation-service").await, STREAM, Mode::Pipelined).await.unwrap();
-    publisher.send(&message(1, &ids(1))).await.unwrap();
-    publisher.flush().await.unwrap();
+    one_is_published(&server).await;
     let ann = login(&server, "ann").await;
     let at = Timestamp::from_unix_ms(0);
     assert_eq!(ann.number_of(STREAM, Place::Time(at), &ann.reader(0)).await.unwrap(), 0);

@@ -13,7 +13,6 @@ use karwan_envelope::money::Micros;
 use karwan_envelope::time::{Clock as _, Date, SystemClock};
 use karwan_store::log::{Filter, LogRow, PAGE_MAX};
 use melmastoon::ids::{PropertyId, RatePlanId, RoomTypeId, UserId};
-use melmastoon::lock_integration::terms::KeyKind;
 use melmastoon::pricing::commands::{self as pricing, Publish};
 use melmastoon::pricing::decide::Ask;
 use melmastoon::pricing::{CalendarDay, CalendarUpdated, CancellationTerms, RatePlanPublished};
@@ -269,12 +268,7 @@ fn onboard(house: &House) -> Onboard {
         tax_basis_points: 1_000,
         tax_included: false,
         no_show_after_hours: 24,
-        key_policy: KeyPolicy {
-            auto_issue: true,
-            preferred_kinds: vec![KeyKind::MobileApp, KeyKind::PinCode],
-            no_show_suspend_after_hours: 2,
-            issue_attempts_max: 5,
-        },
+        key_policy: KeyPolicy::usual(),
     };
     Onboard {
         slug: house.name.clone(),

@@ -144,16 +144,6 @@ pub struct Policy {
 impl Policy {
     /// Its one id.
     pub const ID: &str = "policy";
-
-    /// What holds for a tenant that has said nothing.
-    pub fn usual() -> KeyPolicy {
-        KeyPolicy {
-            auto_issue: true,
-            preferred_kinds: vec![KeyKind::MobileApp, KeyKind::PinCode],
-            no_show_suspend_after_hours: 2,
-            issue_attempts_max: 5,
-        }
-    }
 }
 
 impl Document for Policy {

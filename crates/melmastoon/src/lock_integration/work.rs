@@ -150,7 +150,7 @@ async fn confirmed(tx: TenantTx, confirmed: Received<BookingConfirmed>) -> Resul
 /// The tenant's policy; it may be a little old, as the tenant's settings are everywhere.
 pub(super) async fn policy(tx: &TenantTx) -> Result<KeyPolicy, Error> {
     let known: Option<Policy> = tx.peek(Policy::ID).await?;
-    Ok(known.map_or_else(Policy::usual, |known| known.policy))
+    Ok(known.map_or_else(KeyPolicy::usual, |known| known.policy))
 }
 
 /// Asks the vendor for a key of a stay that has none.

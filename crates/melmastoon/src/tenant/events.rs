@@ -104,6 +104,18 @@ pub struct KeyPolicy {
     pub issue_attempts_max: u32,
 }
 
+impl KeyPolicy {
+    /// What holds for a tenant that has said nothing.
+    pub fn usual() -> Self {
+        Self {
+            auto_issue: true,
+            preferred_kinds: vec![KeyKind::MobileApp, KeyKind::PinCode],
+            no_show_suspend_after_hours: 2,
+            issue_attempts_max: 5,
+        }
+    }
+}
+
 /// A tenant was suspended for a plan limit, a billing failure or compliance.
 ///
 /// Decided here: search evicts its listings and iam ends its sessions, each as the flags say.

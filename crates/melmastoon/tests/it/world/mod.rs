@@ -226,12 +226,7 @@ async fn take_on(store: &Store) {
         tax_basis_points: 1_000,
         tax_included: false,
         no_show_after_hours: 24,
-        key_policy: KeyPolicy {
-            auto_issue: true,
-            preferred_kinds: vec![KeyKind::MobileApp],
-            no_show_suspend_after_hours: 2,
-            issue_attempts_max: 5,
-        },
+        key_policy: KeyPolicy { preferred_kinds: vec![KeyKind::MobileApp], ..KeyPolicy::usual() },
     };
     let onboard = Onboard {
         slug: "serai".to_owned(),
