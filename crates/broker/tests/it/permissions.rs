@@ -266,9 +266,10 @@ async fn who_is_on_call_is_let_go_when_the_time_is_over() {
 /// A message of the stream's own service.
 async fn one_is_published(server: &Server) {
     let reservation = login(server, "reservation-service").await;
-    let (mut publisher, _) = Publisher::open(&reservation, STREAM, Mode::Pipelined).await.unwrap();
-    publisher.send(&message(1, &ids(1))).await.unwrap();
-    publisher.flush().await.unwrap();
+    let (mut publisher, _) =
+        Publisher::open(&reservation, STREAM, Mode::Pipelined).await.expect("it may feed its stream");
+    publisher.send(&message(1, &ids(1))).await.expect("it can be sent");
+    publisher.flush().await.expect("the server takes it");
 }
 
 #[tokio::test]
