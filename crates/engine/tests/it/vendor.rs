@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use karwan_engine::{Answered, Call, Performer, Refusal};
 use karwan_store::TenantTx;
@@ -22,6 +23,8 @@ pub type Asked = (u16, i64);
 pub enum Mood {
     /// Charges, and says nothing for as long as anybody waits.
     Silent,
+    /// Charges, and answers when it is asked again: whoever asked first has given up.
+    Late,
     /// Charges, and closes the connection.
     Cut,
     /// Charges, and answers twice.
@@ -111,14 +114,14 @@ async fn answer(mut socket: TcpStream, books: &Mutex<Books>) -> io::Result<()> {
     };
     let (key, card) = (field("idempotency-key"), field("card"));
     let amount: i64 = request.lines().last().and_then(|body| body.parse().ok()).unwrap_or_default();
-    let mood = {
+    let (mood, place) = {
         let mut books = books.lock().expect("nobody panics");
         books.requests.push(key.clone());
         let mood = books.moods.pop_front();
         if mood != Some(Mood::Broken) && amount >= 0 && books.ledger.insert(key, (card.clone(), amount)).is_none() {
             books.charges.push((card, amount));
         }
-        mood
+        (mood, books.requests.len())
     };
     let good = format!("charged {amount};");
     let good = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{good}", good.len());
@@ -126,6 +129,12 @@ async fn answer(mut socket: TcpStream, books: &Mutex<Books>) -> io::Result<()> {
         None if amount < 0 => socket.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await,
         None => socket.write_all(good.as_bytes()).await,
         Some(Mood::Silent) => std::future::pending().await,
+        Some(Mood::Late) => {
+            while books.lock().expect("nobody panics").requests.len() == place {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            socket.write_all(good.as_bytes()).await
+        }
         Some(Mood::Cut) => Ok(()),
         Some(Mood::Twice) => socket.write_all(good.repeat(2).as_bytes()).await,
         Some(Mood::Broken) => socket.write_all(b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n").await,

@@ -1,6 +1,7 @@
 //! What waits in a lane: how much of it is tried at once, for how long it waits, and what becomes of it when its consumer is
 //! resumed.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -69,7 +70,9 @@ async fn a_worker_tries_at_most_a_batch_of_what_is_due_before_what_is_new_has_it
     let tries = tries.lock().expect("nobody panics").clone();
     let before = tries.iter().position(|id| id == "new").expect("it is handled");
     assert_eq!(before, 1 + BATCH, "the one at the gate and a batch of those that are due: {tries:?}");
-    assert_eq!(tries.len(), 2 + 6 * BATCH, "all that is due is tried: {tries:?}");
+    // Chance may let one be due again at once.
+    let tried: HashSet<&String> = tries.iter().collect();
+    assert_eq!(tried.len(), 2 + 6 * BATCH, "all that is due is tried: {tries:?}");
     engine.stop().await;
 }
 

@@ -16,8 +16,11 @@ use super::{rounds, with_yard};
 use crate::shop;
 
 const KEYS: usize = 8;
-/// Of one producer: a key rests about as long as a few attempts take, so that dead events are now its last and now not.
-const EVERY: Duration = Duration::from_millis(100);
+/// Events of a key that are committed together: the first one of them to die has a successor that is about to run.
+const BURST: usize = 2;
+/// Of one producer: then a key rests longer than its attempts take, also where others are at work, so that a dead one may be its
+/// last for a while.
+const REST: Duration = Duration::from_millis(300);
 
 /// What an operator was answered.
 #[derive(Debug, Default)]
@@ -82,7 +85,7 @@ fn retries_that_meet_the_live_path_lose_double_and_reorder_nothing() {
             yard.at_work(process).await;
         }
         let operator = Operator::new(&yard.fixture.owner, vec![shop::catalogue()]);
-        let (producing, mut answers) = (yard.produce(KEYS, EVERY), Answers::default());
+        let (producing, mut answers) = (yard.produce_in_bursts(KEYS, BURST, REST), Answers::default());
         for round in 0..rounds(2) {
             until("all that can meet", async || {
                 retry_all(&operator, &mut answers).await;

@@ -185,15 +185,22 @@ impl Yard {
 
     /// Changes some hot orders all the time.
     pub fn produce(&self, keys: usize, pause: Duration) -> Producing {
+        self.produce_in_bursts(keys, 1, pause)
+    }
+
+    /// The same, so many times each before it rests.
+    pub fn produce_in_bursts(&self, keys: usize, burst: usize, pause: Duration) -> Producing {
         const PRODUCERS: usize = 4;
         let enough = Arc::new(AtomicBool::new(false));
         let mut producers = JoinSet::new();
         for producer in 0..PRODUCERS {
             let (store, ledger, enough) = (self.fixture.store.clone(), self.ledger(), enough.clone());
             producers.spawn(async move {
-                for revision in 1.. {
+                for first in (1..).step_by(burst) {
                     for key in (producer..keys).step_by(PRODUCERS) {
-                        change(&store, &ledger, &format!("o-{key}"), revision).await;
+                        for revision in (first..).take(burst) {
+                            change(&store, &ledger, &format!("o-{key}"), revision).await;
+                        }
                         tokio::time::sleep(pause).await;
                         if enough.load(Ordering::Relaxed) {
                             return;
