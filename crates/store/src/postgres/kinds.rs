@@ -182,28 +182,20 @@ pub(super) fn functions(name: &str) -> String {
                 PERFORM karwan.conflict('{name}', p_tenant, p_id);
             END IF;
         END $$;
-        -- Documents of several tenants, tenant by tenant: each look sees one tenant's rows and no other. OFFSET keeps the
-        -- look at one id apart: as a list of ids the planner may read a tenant's every document and compare each with all.
+        -- Documents of several tenants, each by its tenant and id, in one look: tenant by tenant it took five times as long. As
+        -- the owner, under the policy of the flush: whatever is asked, rows of other tenants than those in the list are not seen.
+        -- OFFSET keeps the look at one id apart: as a list of ids the planner may read a tenant's every document and compare each
+        -- with all.
         CREATE OR REPLACE FUNCTION karwan.read_{name}(p_tenant uuid[], p_id text[])
-        RETURNS TABLE (tenant_id uuid, id text, version bigint, shape integer, body text) LANGUAGE plpgsql AS $$
+        RETURNS TABLE (tenant_id uuid, id text, version bigint, shape integer, body text)
+        LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
         #variable_conflict use_column
-        DECLARE
-            n integer := cardinality(p_id);
-            a integer := 1;
-            z integer;
         BEGIN
-            WHILE a <= n LOOP
-                z := a;
-                WHILE z < n AND p_tenant[z + 1] = p_tenant[a] LOOP
-                    z := z + 1;
-                END LOOP;
-                PERFORM set_config('app.tenant_id', p_tenant[a]::text, true);
-                RETURN QUERY SELECT f.tenant_id, f.id, f.version, f.shape, f.body
-                    FROM unnest(p_id[a:z]) AS i(id), LATERAL (
-                        SELECT d.tenant_id, d.id, d.version, d.shape, d.body FROM karwan.doc_{name} d
-                        WHERE d.tenant_id = p_tenant[a] AND d.id = i.id OFFSET 0) AS f;
-                a := z + 1;
-            END LOOP;
+            PERFORM set_config('app.tenants', p_tenant::text, true);
+            RETURN QUERY SELECT f.tenant_id, f.id, f.version, f.shape, f.body
+                FROM unnest(p_tenant, p_id) AS i(tenant, id), LATERAL (
+                    SELECT d.tenant_id, d.id, d.version, d.shape, d.body FROM karwan.doc_{name} d
+                    WHERE d.tenant_id = i.tenant AND d.id = i.id OFFSET 0) AS f;
         END $$;"
     )
 }
