@@ -142,6 +142,86 @@ pub fn plain_length(bytes: &[u8]) -> usize {
     words.len() * 8 + special.unwrap_or(rest.len())
 }
 
+/// The text between the quotes of a string without escapes; of JSON that was checked.
+pub(crate) fn plain(raw: &str) -> Option<&str> {
+    let text = raw.strip_prefix('"')?.strip_suffix('"')?;
+    (plain_length(text.as_bytes()) == text.len()).then_some(text)
+}
+
+/// Names and values of an object, the latter as they are written.
+pub type Members<'a> = Vec<(Cow<'a, str>, &'a str)>;
+
+/// Most objects of an envelope have no more members than these; only a first guess.
+const MEMBERS_FEW: usize = 16;
+
+/// The members of an object whose JSON was checked; none where it is something else.
+pub fn members(text: &str) -> Option<Members<'_>> {
+    let bytes = text.as_bytes();
+    let mut at = behind_space(bytes, 0);
+    if bytes.get(at) != Some(&b'{') {
+        return None;
+    }
+    let mut members = Vec::with_capacity(MEMBERS_FEW);
+    loop {
+        // Behind the brace, or a comma.
+        at = behind_space(bytes, at + 1);
+        if bytes.get(at)? == &b'}' {
+            return Some(members);
+        }
+        let end = end_of_string(bytes, at + 1)?;
+        let quoted = &text[at..end];
+        let name = match plain(quoted) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(serde_json::from_str(quoted).ok()?),
+        };
+        // The colon.
+        at = behind_space(bytes, behind_space(bytes, end) + 1);
+        let end = end_of_value(bytes, at)?;
+        members.push((name, &text[at..end]));
+        at = behind_space(bytes, end);
+        if bytes.get(at)? == &b'}' {
+            return Some(members);
+        }
+    }
+}
+
+/// The first place that is no white space.
+fn behind_space(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count()
+}
+
+/// Where a value ends, of JSON that was checked.
+fn end_of_value(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    loop {
+        match bytes.get(at)? {
+            b'"' => at = end_of_string(bytes, at + 1)?,
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+                continue;
+            }
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                at += 1;
+            }
+            // Between the members and elements of what is open.
+            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {
+                at += 1;
+                continue;
+            }
+            _ => {
+                let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+                at += bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
+            }
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
 /// The text of a member of an object that was checked when it was stored, read no further than there. None where it is not
 /// there, is no text or is written with escapes.
 pub fn plain_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
@@ -196,7 +276,7 @@ pub fn check(bytes: &[u8], limits: Limits) -> Result<&str, Error> {
         let rule = if cut { Rule::Truncated("the rest of a character") } else { Rule::NotUtf8 };
         place(bytes, error.valid_up_to(), rule, &[])
     })?;
-    let mut scanner = Scanner { text, bytes, at: 0, limits, path: Vec::new(), keys: Vec::new() };
+    let mut scanner = Scanner { text, bytes, at: 0, limits, depth: 0, path: Vec::new(), keys: Vec::new() };
     let scanned = scanner.document();
     scanned.map_err(|rule| place(bytes, scanner.at, rule, &scanner.path))?;
     Ok(text)
@@ -208,11 +288,12 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<serde_json::Value, Error> {
     serde_json::from_str(text).map_err(|_| place(bytes, 0, Rule::Expected("a JSON document"), &[]))
 }
 
+/// `path` leads from the inside out.
 fn place(bytes: &[u8], at: usize, rule: Rule, path: &[Step<'_>]) -> Error {
     let before = &bytes[..at.min(bytes.len())];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
-    Error { rule, pointer: path.iter().map(Step::to_string).collect(), line, column }
+    Error { rule, pointer: path.iter().rev().map(Step::to_string).collect(), line, column }
 }
 
 enum Step<'a> {
@@ -234,6 +315,9 @@ struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     limits: Limits,
+    /// How many objects and arrays are open.
+    depth: usize,
+    /// Where something is wrong, from the inside out: noted on the way back, for most documents are in order.
     path: Vec<Step<'a>>,
     /// The keys so far of every object that is open, the innermost last.
     keys: Vec<Cow<'a, str>>,
@@ -269,8 +353,7 @@ impl<'a> Scanner<'a> {
         self.enter()?;
         self.space();
         if self.peek("a key or `}`")? == b'}' {
-            self.at += 1;
-            return Ok(());
+            return self.leave();
         }
         let first = self.keys.len();
         let mut hashed: HashSet<Cow<'a, str>> = HashSet::new();
@@ -290,55 +373,72 @@ impl<'a> Scanner<'a> {
                 return Err(Rule::DuplicateKey(key.chars().take(64).collect()));
             }
             if hashed.is_empty() {
-                self.keys.push(key.clone());
+                self.keys.push(key);
             }
-            self.path.push(Step::Key(key));
-            self.space();
-            self.expect(b':', "`:`")?;
-            self.value()?;
-            self.path.pop();
+            if let Err(rule) = self.member() {
+                self.path.push(Step::Key(self.key_at(start)));
+                return Err(rule);
+            }
             if self.next_or(b'}', "`,` or `}`")? {
                 self.keys.truncate(first);
-                return Ok(());
+                return self.leave();
             }
         }
+    }
+
+    /// What follows a key.
+    fn member(&mut self) -> Scan {
+        self.space();
+        self.expect(b':', "`:`")?;
+        self.value()
+    }
+
+    /// The key that begins at a place where one was passed.
+    fn key_at(&self, start: usize) -> Cow<'a, str> {
+        let quoted = end_of_string(self.bytes, start + 1).map_or("", |end| &self.text[start..end]);
+        plain(quoted).map_or_else(|| Cow::Owned(serde_json::from_str(quoted).unwrap_or_default()), Cow::Borrowed)
     }
 
     fn array(&mut self) -> Scan {
         self.enter()?;
         self.space();
         if self.peek("a value or `]`")? == b']' {
-            self.at += 1;
-            return Ok(());
+            return self.leave();
         }
         for index in 0.. {
-            self.path.push(Step::Index(index));
-            self.value()?;
-            self.path.pop();
+            if let Err(rule) = self.value() {
+                self.path.push(Step::Index(index));
+                return Err(rule);
+            }
             if self.next_or(b']', "`,` or `]`")? {
                 break;
             }
         }
-        Ok(())
+        self.leave()
     }
 
     fn enter(&mut self) -> Scan {
-        if self.path.len() >= self.limits.depth_max {
+        if self.depth >= self.limits.depth_max {
             return Err(Rule::TooDeep(self.limits.depth_max));
         }
+        self.depth += 1;
         self.at += 1;
         Ok(())
     }
 
-    /// Passes a comma (false) or the closing byte (true).
+    /// Passes the closing byte.
+    fn leave(&mut self) -> Scan {
+        self.depth -= 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Passes a comma (false), or comes to the closing byte (true).
     fn next_or(&mut self, close: u8, expected: &'static str) -> Result<bool, Rule> {
         self.space();
         match self.peek(expected)? {
             b',' => self.at += 1,
-            byte if byte == close => {
-                self.at += 1;
-                return Ok(true);
-            }
+            byte if byte == close => return Ok(true),
             _ => return Err(Rule::Expected(expected)),
         }
         Ok(false)
@@ -475,7 +575,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn space(&mut self) {
-        self.at += self.bytes[self.at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
+        self.at = behind_space(self.bytes, self.at);
     }
 
     fn peek(&self, expected: &'static str) -> Result<u8, Rule> {

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::json::plain_length;
+use crate::json::{self, Members};
 use crate::violation::{Rule, Violation, Violations};
 
 /// How much of a field's name stands in a pointer.
@@ -21,67 +20,42 @@ pub(crate) struct Reader<'a> {
     at: String,
     /// How long its text is.
     pub bytes: usize,
-    fields: Fields<'a>,
+    /// Fields that nobody has asked for yet, each name once. A list: objects here have few, and a look at each beats a tree.
+    fields: Members<'a>,
     pub violations: Vec<Violation>,
-}
-
-/// Fields that nobody has asked for yet, each name once. A list: objects here have few, and a look at each beats a tree.
-#[derive(Default)]
-struct Fields<'a>(Vec<(Name<'a>, &'a RawValue)>);
-
-/// A text that is copied only where it has escapes.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'a> Fields<'a> {
-    fn place(&self, name: &str) -> Option<usize> {
-        self.0.iter().position(|(known, _)| known.0 == name)
-    }
-
-    /// By their names, in order.
-    fn sorted(self) -> BTreeMap<String, &'a RawValue> {
-        self.0.into_iter().map(|(name, value)| (name.0.into_owned(), value)).collect()
-    }
-}
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Fields<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::with_capacity(20);
-                while let Some(entry) = map.next_entry()? {
-                    fields.push(entry);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Entries)
-    }
 }
 
 impl<'a> Reader<'a> {
     /// Reads an object whose JSON was already checked; `at` is its pointer.
     pub fn new(at: &str, text: &'a str) -> Result<Self, Violations> {
-        match serde_json::from_str(text) {
-            Ok(fields) => Ok(Self { at: at.to_owned(), bytes: text.len(), fields, violations: Vec::new() }),
-            Err(_) => Err(Violation::new(Rule::NotAnObject, at, "must be a JSON object").into()),
+        match json::members(text) {
+            Some(fields) => Ok(Self { at: at.to_owned(), bytes: text.len(), fields, violations: Vec::new() }),
+            None => Err(Violation::new(Rule::NotAnObject, at, "must be a JSON object").into()),
         }
     }
 
-    /// The raw value of a field, taken out.
-    pub fn raw(&mut self, name: &'static str) -> Option<&'a RawValue> {
-        let place = self.fields.place(name)?;
-        Some(self.fields.0.swap_remove(place).1)
+    fn place(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|(known, _)| known == name)
     }
 
     /// Whether a field is there and not yet taken.
     pub fn has(&self, name: &str) -> bool {
-        self.fields.place(name).is_some()
+        self.place(name).is_some()
+    }
+
+    /// A field as it is written, taken out.
+    fn raw(&mut self, name: &'static str) -> Option<&'a str> {
+        let place = self.place(name)?;
+        Some(self.fields.swap_remove(place).1)
+    }
+
+    /// The same of a mandatory one.
+    fn demanded(&mut self, name: &'static str) -> Option<&'a str> {
+        let raw = self.raw(name);
+        if raw.is_none() {
+            self.wrong(Rule::FieldMissing, name, "mandatory, and absent");
+        }
+        raw
     }
 
     /// Notes something wrong at a field.
@@ -93,24 +67,18 @@ impl<'a> Reader<'a> {
 
     /// A mandatory field of a serde type.
     pub fn required<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
-        if !self.has(name) {
-            self.missing(name);
-        }
-        self.optional(name)
+        let raw = self.demanded(name)?;
+        self.value(name, raw)
     }
 
     /// An optional field of a serde type; an explicit null is refused like any other wrong type.
     pub fn optional<T: DeserializeOwned>(&mut self, name: &'static str) -> Option<T> {
-        self.read(name)
-    }
-
-    fn read<T: Deserialize<'a>>(&mut self, name: &'static str) -> Option<T> {
         let raw = self.raw(name)?;
         self.value(name, raw)
     }
 
-    fn value<T: Deserialize<'a>>(&mut self, name: &'static str, raw: &'a RawValue) -> Option<T> {
-        match serde_json::from_str(raw.get()) {
+    fn value<T: Deserialize<'a>>(&mut self, name: &'static str, raw: &'a str) -> Option<T> {
+        match serde_json::from_str(raw) {
             Ok(value) => Some(value),
             Err(error) => {
                 let message = error.to_string();
@@ -123,13 +91,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An optional text, as it stands where it has no escapes: most fields are one, and serde looks at every byte again.
-    fn string(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
-        let raw = self.raw(name)?;
-        match plain(raw.get()) {
+    /// A text, as it stands where it has no escapes: most fields are one, and serde looks at every byte again.
+    fn string(&mut self, name: &'static str, raw: &'a str) -> Option<Cow<'a, str>> {
+        match json::plain(raw) {
             Some(text) => Some(Cow::Borrowed(text)),
-            None => self.value(name, raw).map(|Name(text)| text),
+            None => self.value(name, raw).map(Cow::Owned),
         }
+    }
+
+    fn understood<T, E: ToString>(
+        &mut self,
+        (name, raw): (&'static str, &'a str),
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let text = self.string(name, raw)?;
+        parse(&text).map_err(|error| self.wrong(Rule::FieldInvalid, name, error.to_string())).ok()
     }
 
     /// A mandatory text that a function understands.
@@ -138,10 +114,8 @@ impl<'a> Reader<'a> {
         name: &'static str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        if !self.has(name) {
-            self.missing(name);
-        }
-        self.parsed_optional(name, parse)
+        let raw = self.demanded(name)?;
+        self.understood((name, raw), parse)
     }
 
     /// An optional text that a function understands.
@@ -150,8 +124,8 @@ impl<'a> Reader<'a> {
         name: &'static str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let text = self.string(name)?;
-        parse(&text).map_err(|error| self.wrong(Rule::FieldInvalid, name, error.to_string())).ok()
+        let raw = self.raw(name)?;
+        self.understood((name, raw), parse)
     }
 
     /// A mandatory text that says something.
@@ -166,18 +140,14 @@ impl<'a> Reader<'a> {
 
     /// A mandatory text, whatever it says.
     pub fn any_text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
-        if !self.has(name) {
-            self.missing(name);
-        }
-        self.string(name)
+        let raw = self.demanded(name)?;
+        self.string(name, raw)
     }
 
     /// A mandatory value, kept as it is written.
     pub fn verbatim(&mut self, name: &'static str) -> Option<Box<RawValue>> {
-        if !self.has(name) {
-            self.missing(name);
-        }
-        self.raw(name).map(ToOwned::to_owned)
+        let raw = self.demanded(name)?;
+        self.value(name, raw)
     }
 
     /// A mandatory text that has only one spelling.
@@ -190,11 +160,8 @@ impl<'a> Reader<'a> {
 
     /// A nested object.
     pub fn object(&mut self, name: &'static str) -> Option<Reader<'a>> {
-        let Some(raw) = self.raw(name) else {
-            self.missing(name);
-            return None;
-        };
-        match Reader::new(&format!("{}/{name}", self.at), raw.get()) {
+        let raw = self.demanded(name)?;
+        match Reader::new(&format!("{}/{name}", self.at), raw) {
             Ok(reader) => Some(reader),
             Err(Violations(violations)) => {
                 self.violations.extend(violations);
@@ -203,9 +170,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is left: fields that nobody asked for.
-    pub fn rest(&mut self) -> BTreeMap<String, &'a RawValue> {
-        std::mem::take(&mut self.fields).sorted()
+    /// What is left, as it is written: fields that nobody asked for, by their names.
+    pub fn rest(&mut self) -> BTreeMap<String, &'a str> {
+        std::mem::take(&mut self.fields).into_iter().map(|(name, value)| (name.into_owned(), value)).collect()
     }
 
     /// Takes over what was wrong with a nested object; its unknown fields are wrong too.
@@ -215,7 +182,7 @@ impl<'a> Reader<'a> {
 
     /// Ends the reading: everything wrong, unknown fields included.
     pub fn close(mut self) -> Vec<Violation> {
-        if self.fields.0.is_empty() {
+        if self.fields.is_empty() {
             return self.violations;
         }
         for name in self.rest().into_keys() {
@@ -223,16 +190,6 @@ impl<'a> Reader<'a> {
         }
         self.violations
     }
-
-    fn missing(&mut self, name: &'static str) {
-        self.wrong(Rule::FieldMissing, name, "mandatory, and absent");
-    }
-}
-
-/// The text between the quotes of a string without escapes; of JSON that was checked.
-fn plain(raw: &str) -> Option<&str> {
-    let text = raw.strip_prefix('"')?.strip_suffix('"')?;
-    (plain_length(text.as_bytes()) == text.len()).then_some(text)
 }
 
 fn not_empty(text: &str) -> Result<String, &'static str> {

@@ -257,7 +257,7 @@ fn read_retention(text: &str) -> Result<Retention, &'static str> {
 fn extensions(reader: &mut Reader<'_>) -> serde_json::Map<String, Value> {
     let mut extra = serde_json::Map::new();
     for (name, raw) in reader.rest() {
-        match serde_json::from_str(raw.get()) {
+        match serde_json::from_str(raw) {
             Ok(value) if is_extension(&name, &value) => {
                 extra.insert(name, value);
             }

@@ -200,11 +200,8 @@ fn metadata(
     }
     let key = super::ordering_key(&mut nested, "orderingKey", tenant.map(Spelled::to_string).as_deref());
     let outbox = nested.parsed("outboxId", |text| Form::Ulid.parse(text));
-    let extra: serde_json::Map<String, Value> = nested
-        .rest()
-        .into_iter()
-        .filter_map(|(name, raw)| Some((name, serde_json::from_str(raw.get()).ok()?)))
-        .collect();
+    let extra: serde_json::Map<String, Value> =
+        nested.rest().into_iter().filter_map(|(name, raw)| Some((name, serde_json::from_str(raw).ok()?))).collect();
     reader.absorb(nested);
     let read = ReadMetadata {
         retention: retention?,

@@ -205,4 +205,15 @@ proptest! {
         let text = value.to_string();
         prop_assert_eq!(json::plain_member(&text, "want"), expected.filter(is_plain));
     }
+    /// However it is laid out: what stands between its members is nobody's.
+    #[test]
+    fn the_members_of_an_object_are_those_that_serde_reads(value in anything()) {
+        for text in [value.to_string(), format!(" {value:#}\n")] {
+            let read = json::members(&text).map(|members| {
+                let parse = |raw: &str| serde_json::from_str(raw).expect("a member is JSON");
+                members.into_iter().map(|(name, raw)| (name.into_owned(), parse(raw))).collect()
+            });
+            prop_assert_eq!(read.as_ref(), value.as_object());
+        }
+    }
 }
