@@ -25,6 +25,8 @@ pub const CONSUMER: &str = "delivery-service.secretary";
 /// were handled twice would be told twice.
 pub const CHANCE: i64 = 1_000_000;
 
+/// How long what has failed waits, where a test says nothing else.
+pub const RETRY_MS: i64 = 300;
 /// Nothing fails so often.
 pub const PATIENT: u32 = 10_000;
 
@@ -45,6 +47,8 @@ pub struct Program {
     pub failing: u64,
     /// An event that has failed so often is given up.
     pub attempts_max: u32,
+    /// How long one that has failed waits at most.
+    pub retry_ms: i64,
     /// Blocks its only thread in the first handler.
     pub stuck: bool,
     /// A line for every attempt.
@@ -88,8 +92,8 @@ pub fn run(program: &str) {
     });
 }
 
-fn policy(attempts_max: u32) -> Policy {
-    Policy { attempts_max, first_ms: 300, most_ms: 300, later_ms: 300, ..Policy::default() }
+fn policy(attempts_max: u32, retry_ms: i64) -> Policy {
+    Policy { attempts_max, first_ms: retry_ms, most_ms: retry_ms, later_ms: retry_ms, ..Policy::default() }
 }
 
 /// Notes every revision of an order behind those before, and tells of it; slowly, and not always at once. The third release
@@ -108,7 +112,7 @@ fn secretary(program: &Program) -> Consumer {
         }),
         _ => consumer,
     };
-    consumer.lanes(program.lanes).batch(8).policy(policy(program.attempts_max))
+    consumer.lanes(program.lanes).batch(8).policy(policy(program.attempts_max, program.retry_ms))
 }
 
 async fn handle(program: &Program, tx: TenantTx, order_id: String, revision: i64) -> Result<Verdict, Error> {
@@ -153,7 +157,7 @@ fn cashier(vendor: &str) -> Performer {
         }
     };
     let outcome = async |_: TenantTx, _: Answered<i64, String>| Ok::<_, Error>(());
-    Performer::new("delivery-service", "charge", call, outcome).policy(policy(PATIENT))
+    Performer::new("delivery-service", "charge", call, outcome).policy(policy(PATIENT, RETRY_MS))
 }
 
 async fn ask(vendor: &str, call: &Call<i64>) -> std::io::Result<String> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use karwan_store::{Error, Facts, Store, TenantTx};
 use tokio::task::JoinSet;
 
-use super::node::{CHANCE, CONSUMER, PATIENT, PROGRAM, Program, append};
+use super::node::{CHANCE, CONSUMER, PATIENT, PROGRAM, Program, RETRY_MS, append};
 use crate::fixture::{self, Fixture};
 use crate::shop::{self, Order, context};
 
@@ -144,6 +144,7 @@ impl Yard {
             always_slow: false,
             failing: 5,
             attempts_max: PATIENT,
+            retry_ms: RETRY_MS,
             stuck: false,
             attempts: self.folder.join("attempts"),
             vendor: None,
