@@ -4,9 +4,15 @@
 //! scanner walks the bytes once, allocates next to nothing, and names the place and the rule of the first thing wrong.
 //! Invariant: what passes here parses with `serde_json` to exactly one meaning.
 
+mod checked;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+
+pub(crate) use checked::plain;
+pub use checked::{Members, members, plain_member};
+use checked::{behind_space, end_of_string};
 
 /// The largest integer that every JSON reader keeps exactly, 2^53 − 1.
 pub const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
@@ -140,128 +146,6 @@ pub fn plain_length(bytes: &[u8]) -> usize {
     }
     let special = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0x00..=0x1F));
     words.len() * 8 + special.unwrap_or(rest.len())
-}
-
-/// The text between the quotes of a string without escapes; of JSON that was checked.
-pub(crate) fn plain(raw: &str) -> Option<&str> {
-    let text = raw.strip_prefix('"')?.strip_suffix('"')?;
-    (plain_length(text.as_bytes()) == text.len()).then_some(text)
-}
-
-/// Names and values of an object, the latter as they are written.
-pub type Members<'a> = Vec<(Cow<'a, str>, &'a str)>;
-
-/// Most objects of an envelope have no more members than these; only a first guess.
-const MEMBERS_FEW: usize = 16;
-
-/// The members of an object whose JSON was checked; none where it is something else.
-pub fn members(text: &str) -> Option<Members<'_>> {
-    let bytes = text.as_bytes();
-    let mut at = behind_space(bytes, 0);
-    if bytes.get(at) != Some(&b'{') {
-        return None;
-    }
-    let mut members = Vec::with_capacity(MEMBERS_FEW);
-    loop {
-        // Behind the brace, or a comma.
-        at = behind_space(bytes, at + 1);
-        if bytes.get(at)? == &b'}' {
-            return Some(members);
-        }
-        let end = end_of_string(bytes, at + 1)?;
-        let quoted = &text[at..end];
-        let name = match plain(quoted) {
-            Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(serde_json::from_str(quoted).ok()?),
-        };
-        // The colon.
-        at = behind_space(bytes, behind_space(bytes, end) + 1);
-        let end = end_of_value(bytes, at)?;
-        members.push((name, &text[at..end]));
-        at = behind_space(bytes, end);
-        if bytes.get(at)? == &b'}' {
-            return Some(members);
-        }
-    }
-}
-
-/// The first place that is no white space.
-fn behind_space(bytes: &[u8], at: usize) -> usize {
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count()
-}
-
-/// Where a value ends, of JSON that was checked.
-fn end_of_value(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    loop {
-        match bytes.get(at)? {
-            b'"' => at = end_of_string(bytes, at + 1)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-                continue;
-            }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                at += 1;
-            }
-            // Between the members and elements of what is open.
-            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {
-                at += 1;
-                continue;
-            }
-            _ => {
-                let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-                at += bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
-            }
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-}
-
-/// The text of a member of an object that was checked when it was stored, read no further than there. None where it is not
-/// there, is no text or is written with escapes.
-pub fn plain_member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let bytes = object.as_bytes();
-    let (mut at, mut depth) = (0, 0_u32);
-    // The string of depth 1 that was read last: the name of a member, if a colon follows it.
-    let (mut last, mut named) = ("", false);
-    while let Some(byte) = bytes.get(at) {
-        at += 1;
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.checked_sub(1)?,
-            b':' => named = depth == 1 && last == name,
-            b'"' => {
-                let length = plain_length(&bytes[at..]);
-                let text = &object[at..at + length];
-                let is_plain = bytes.get(at + length) == Some(&b'"');
-                if named {
-                    return Some(text).filter(|_| is_plain && depth == 1);
-                }
-                last = if depth == 1 && is_plain { text } else { "" };
-                at = end_of_string(bytes, at + length)?;
-            }
-            b',' if named => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Where a string ends, behind its quote.
-fn end_of_string(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-        at += plain_length(bytes.get(at..)?);
-    }
 }
 
 /// Checks a document and answers it as text.
