@@ -27,8 +27,8 @@ pub struct ReadAhead {
 impl Default for ReadAhead {
     fn default() -> Self {
         Self {
-            tenant_rows: 1_024,
-            consumer_rows: 32 * 1_024,
+            tenant_rows: 2_048,
+            consumer_rows: 32 * 2_048,
             consumer_bytes: 64 << 20,
             rows: 128 * 2_048,
             bytes: 256 << 20,
