@@ -29,12 +29,6 @@ const TURN: Duration = Duration::from_millis(50);
 /// How long the worker of a lane in which nothing waits sleeps, unless it is told of work.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// How often a process without its share looks for free lanes while processes come and go: whoever gives one up tells nobody, and
-/// nobody works on it until it is taken.
-const MOVING: Duration = Duration::from_millis(50);
-/// And for so many beats after one came or went: the others give up what is beyond their share with their next one.
-const BEATS_MOVING: u32 = 3;
-
 /// How the consumers of a process are called among the readers of a service.
 const READER: &str = "consumers";
 
@@ -55,21 +49,15 @@ impl Leases {
     /// Keeps this process's share of every consumer's lanes, until it is stopped.
     pub async fn keep(mut self) {
         let mut workers = Workers::default();
-        let (mut told, mut lacks) = (false, false);
-        let (mut living, mut moved) = (Vec::new(), tokio::time::Instant::now());
+        let mut told = false;
         while !self.stopping.is_now() {
-            let looks = lacks && moved.elapsed() < self.lease.beat * BEATS_MOVING;
             tokio::select! {
                 biased;
                 _ = self.living.changed() => {}
-                () = pause(MOVING.min(self.lease.beat), &self.stopping), if looks => {}
-                () = pause(self.lease.beat, &self.stopping), if !looks => continue,
+                () = pause(self.lease.beat, &self.stopping) => continue,
             }
             self.shared.store.heard("who lives").await;
-            let now = self.living.borrow_and_update().clone();
-            if now != living {
-                (living, moved) = (now, tokio::time::Instant::now());
-            }
+            let living = self.living.borrow_and_update().clone();
             match self.shared.store.suspensions().await {
                 Ok(suspensions) => self.shared.suspend(suspensions),
                 Err(error) => tracing::warn!(error = %error, "it is not known which consumers are suspended"),
@@ -95,19 +83,15 @@ impl Leases {
                 }
             };
             let mut all = true;
-            lacks = false;
             let mut fresh = Fresh::default();
             for consumer in &self.consumers {
                 let declared = declared.iter().find(|it| it.consumer == consumer.name);
                 let subjects = declared.map(|it| it.subjects.clone()).unwrap_or_default();
                 let sharers = sharers(&consumer.run(), &subjects, &living);
                 self.shared.fewer_others(&consumer.name, others(consumer, subjects));
-                match self.share(consumer, sharers, &mut fresh, &mut workers).await {
-                    Ok(missing) => lacks |= missing > 0,
-                    Err(error) => {
-                        tracing::warn!(consumer = %consumer.name, code = error.code(), error = %error, "lanes cannot be taken");
-                        all = false;
-                    }
+                if let Err(error) = self.share(consumer, sharers, &mut fresh, &mut workers).await {
+                    tracing::warn!(consumer = %consumer.name, code = error.code(), error = %error, "lanes cannot be taken");
+                    all = false;
                 }
             }
             self.admit(&mut fresh, &mut workers);
@@ -142,14 +126,14 @@ impl Leases {
     }
 
     /// Gives up lanes beyond this process's share, and takes free ones up to it; `sharers` have a share, and this process none
-    /// where nobody is said to. Answers how many it lacks.
+    /// where nobody is said to.
     async fn share(
         &self,
         consumer: &Arc<Consumer>,
         sharers: usize,
         fresh: &mut Fresh,
         workers: &mut Workers,
-    ) -> Result<usize, Error> {
+    ) -> Result<(), Error> {
         let held = self.shared.held(&consumer.name);
         // A stream is pulled by one process, which has all lanes or none: whoever has the first may have the others.
         let mut first = held.iter().any(|hold| hold.lane == 0);
@@ -162,7 +146,7 @@ impl Leases {
         release_all(&self.shared, held.get(wanted..).unwrap_or_default()).await;
         let mut missing = wanted.saturating_sub(held.len());
         if missing == 0 {
-            return Ok(0);
+            return Ok(());
         }
         // Looked at without locks: whoever has fewer than its share, as some always have, disturbs nobody by asking.
         for number in self.shared.store.free_lanes(&consumer.name, consumer.lanes, self.lease.ms).await? {
@@ -185,7 +169,7 @@ impl Leases {
                 self.admit(fresh, workers);
             }
         }
-        Ok(missing)
+        Ok(())
     }
 
     /// Takes a lane where it is free, and learns what waits in it.
