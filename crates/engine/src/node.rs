@@ -212,11 +212,9 @@ impl Shared {
         state.others(consumer, known.into_iter().filter(|subject| others.contains(subject)).collect());
     }
 
-    /// Subjects that other releases of a lane's consumer handle, and this program does not; nobody knows once the lane is held no
-    /// more.
+    /// See [`State::others_of`].
     pub fn others(&self, hold: &LaneHold) -> Option<Vec<String>> {
-        let state = self.state();
-        state.is_held(hold).then(|| state.consumers.get(&hold.consumer).map(|of| of.others.clone())).flatten()
+        self.state().others_of(hold).map(<[String]>::to_vec)
     }
 
     /// Lets a lane go, whoever has it now.

@@ -152,6 +152,13 @@ impl State {
         }
     }
 
+    /// Subjects that other releases of a lane's consumer handle, and this program does not; nobody knows once the lane is held no
+    /// more: by its epoch it may be this program's a moment longer.
+    pub fn others_of(&self, hold: &LaneHold) -> Option<&[String]> {
+        let of = self.consumers.get(&hold.consumer).filter(|_| self.is_held(hold))?;
+        Some(&of.others)
+    }
+
     /// Lets a lane go, with what is queued in it. Nothing else is disturbed.
     pub fn dismiss(&mut self, hold: &LaneHold) {
         if !self.is_held(hold) {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use karwan_engine::{Answered, Call, Performer, Refusal};
 use karwan_store::TenantTx;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::fixture::{Fixture, note};
@@ -51,6 +51,8 @@ pub struct Books {
     pub requests: Vec<String>,
     /// For the requests to come; none is a good one.
     pub moods: VecDeque<Mood>,
+    /// Told of every request.
+    asked: Arc<Notify>,
 }
 
 impl Vendor {
@@ -114,14 +116,15 @@ async fn answer(mut socket: TcpStream, books: &Mutex<Books>) -> io::Result<()> {
     };
     let (key, card) = (field("idempotency-key"), field("card"));
     let amount: i64 = request.lines().last().and_then(|body| body.parse().ok()).unwrap_or_default();
-    let (mood, place) = {
+    let (mood, asked_again) = {
         let mut books = books.lock().expect("nobody panics");
         books.requests.push(key.clone());
+        books.asked.notify_waiters();
         let mood = books.moods.pop_front();
         if mood != Some(Mood::Broken) && amount >= 0 && books.ledger.insert(key, (card.clone(), amount)).is_none() {
             books.charges.push((card, amount));
         }
-        (mood, books.requests.len())
+        (mood, books.asked.clone().notified_owned())
     };
     let good = format!("charged {amount};");
     let good = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{good}", good.len());
@@ -130,9 +133,7 @@ async fn answer(mut socket: TcpStream, books: &Mutex<Books>) -> io::Result<()> {
         None => socket.write_all(good.as_bytes()).await,
         Some(Mood::Silent) => std::future::pending().await,
         Some(Mood::Late) => {
-            while books.lock().expect("nobody panics").requests.len() == place {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            asked_again.await;
             socket.write_all(good.as_bytes()).await
         }
         Some(Mood::Cut) => Ok(()),

@@ -205,6 +205,7 @@ proptest! {
         let text = value.to_string();
         prop_assert_eq!(json::plain_member(&text, "want"), expected.filter(is_plain));
     }
+
     /// However it is laid out: what stands between its members is nobody's.
     #[test]
     fn the_members_of_an_object_are_those_that_serde_reads(value in anything()) {

@@ -351,3 +351,16 @@ fn what_was_taken_before_the_log_was_read_again_is_counted_once() {
     handle(&mut state, "one");
     assert_eq!(state.queued, Amount::default());
 }
+
+/// An event of another release would otherwise be taken for one that nobody handles, and buried, in the moment in which its lane
+/// passes on.
+#[test]
+fn what_other_releases_handle_is_known_of_a_lane_as_long_as_it_is_held() {
+    let others = vec!["a.b.c.changed.v1".to_owned()];
+    let mut state = State::default();
+    state.admit(vec![Admitted { others: others.clone(), ..admitted("one", 0) }]);
+    assert_eq!(state.others_of(&hold("one")), Some(&*others));
+    assert_eq!(state.others_of(&LaneHold { epoch: 2, ..hold("one") }), None, "it is somebody else's");
+    state.dismiss(&hold("one"));
+    assert_eq!(state.others_of(&hold("one")), None);
+}
