@@ -69,7 +69,11 @@ pub struct Metrics {
     state: Mutex<State>,
 }
 
-type Counts<const N: usize> = BTreeMap<[String; N], u64>;
+/// Figures by their labels, sorted: looking one up, as every event does, needs no memory.
+#[derive(Debug, Default)]
+struct ByLabels<const N: usize, T>(Vec<([String; N], T)>);
+
+type Counts<const N: usize> = ByLabels<N, u64>;
 
 #[derive(Default)]
 struct State {
@@ -77,7 +81,7 @@ struct State {
     consumed: Counts<4>,
     dead: Counts<3>,
     invalid: Counts<3>,
-    durations: BTreeMap<[String; 3], Histogram>,
+    durations: ByLabels<3, Histogram>,
     skips: Counts<2>,
     /// By service and reader.
     unpublished: BTreeMap<String, BTreeMap<String, (u64, f64)>>,
@@ -109,7 +113,7 @@ impl Metrics {
         let mut state = self.state();
         for (service, topic) in facts {
             let class = state.class(tenant, now_ms);
-            *count(&mut state.published, [service, topic, class]) += 1;
+            *state.published.of([service, topic, class]) += 1;
         }
     }
 
@@ -117,29 +121,29 @@ impl Metrics {
     pub fn consumed(&self, by: &Subscription<'_>, result: Result, took: Option<Duration>) {
         let Subscription { service, topic, consumer } = *by;
         let mut state = self.state();
-        *count(&mut state.consumed, [service, topic, consumer, result.name()]) += 1;
+        *state.consumed.of([service, topic, consumer, result.name()]) += 1;
         if result == Result::Noop {
-            *count(&mut state.skips, [service, topic]) += 1;
+            *state.skips.of([service, topic]) += 1;
         }
         if let Some(took) = took {
-            state.durations.entry([service, topic, consumer].map(str::to_owned)).or_default().observe(took);
+            state.durations.of([service, topic, consumer]).observe(took);
         }
     }
 
     /// How many events went so, of whoever reads what.
     pub fn count(&self, by: &Subscription<'_>, result: Result) -> u64 {
-        let labels = [by.service, by.topic, by.consumer, result.name()].map(str::to_owned);
-        self.state().consumed.get(&labels).copied().unwrap_or_default()
+        let (state, labels) = (self.state(), [by.service, by.topic, by.consumer, result.name()]);
+        state.consumed.find(labels).map_or(0, |place| state.consumed.0[place].1)
     }
 
     /// An event was given up.
     pub fn dead(&self, by: &Subscription<'_>) {
-        *count(&mut self.state().dead, [by.service, by.topic, by.consumer]) += 1;
+        *self.state().dead.of([by.service, by.topic, by.consumer]) += 1;
     }
 
     /// An event breaks its schema, or cannot be read at all.
     pub fn invalid(&self, by: &Subscription<'_>) {
-        *count(&mut self.state().invalid, [by.service, by.topic, by.consumer]) += 1;
+        *self.state().invalid.of([by.service, by.topic, by.consumer]) += 1;
     }
 
     /// How much of a service's waits in the log for one of its readers here, and how old the oldest is. Told is the most of any
@@ -166,7 +170,7 @@ impl Metrics {
         // One that began in another process ends here too, and is not owed to those that begin here.
         let under_way = state.sagas.entry([service, saga].map(str::to_owned)).or_default();
         *under_way = (*under_way - 1).max(0);
-        *count(&mut state.sagas_ended, [service, saga, name]) += 1;
+        *state.sagas_ended.of([service, saga, name]) += 1;
     }
 
     /// How many sagas are under way, as somebody has counted them in the store.
@@ -225,8 +229,19 @@ impl Metrics {
     }
 }
 
-fn count<'a, const N: usize>(counts: &'a mut Counts<N>, labels: [&str; N]) -> &'a mut u64 {
-    counts.entry(labels.map(str::to_owned)).or_default()
+impl<const N: usize, T: Default> ByLabels<N, T> {
+    fn find(&self, labels: [&str; N]) -> std::result::Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.iter().map(String::as_str).cmp(labels))
+    }
+
+    /// The figure with these labels, which begins where it was not there.
+    fn of(&mut self, labels: [&str; N]) -> &mut T {
+        let place = self.find(labels).unwrap_or_else(|place| {
+            self.0.insert(place, (labels.map(str::to_owned), T::default()));
+            place
+        });
+        &mut self.0[place].1
+    }
 }
 
 impl State {
@@ -286,16 +301,16 @@ impl Text<'_> {
 
     fn counts<const N: usize>(&mut self, name: &str, help: &str, labels: [&str; N], counts: &Counts<N>) {
         self.head(name, "counter", help);
-        for (values, count) in counts {
+        for (values, count) in &counts.0 {
             let pairs: Vec<(&str, &str)> = labels.into_iter().zip(values.iter().map(String::as_str)).collect();
             self.line(name, &pairs, &count.to_string());
         }
     }
 
-    fn durations(&mut self, durations: &BTreeMap<[String; 3], Histogram>) {
+    fn durations(&mut self, durations: &ByLabels<3, Histogram>) {
         let name = "event_processing_duration_seconds";
         self.head(name, "histogram", "How long handlers took.");
-        for ([service, topic, consumer], histogram) in durations {
+        for ([service, topic, consumer], histogram) in &durations.0 {
             let labels = [("service", service.as_str()), ("topic", topic), ("subscription", consumer)];
             let bounds = BUCKETS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
             let counts = histogram.counts.iter().copied().chain([histogram.count]);
