@@ -150,6 +150,18 @@ pub fn plain_length(bytes: &[u8]) -> usize {
 
 /// Checks a document and answers it as text.
 pub fn check(bytes: &[u8], limits: Limits) -> Result<&str, Error> {
+    scan(bytes, limits, None)
+}
+
+/// Checks a document and answers its members, where it is an object: what was passed need not be looked for again.
+pub fn check_object(bytes: &[u8], limits: Limits) -> Result<Option<Members<'_>>, Error> {
+    let mut members = Vec::new();
+    let text = scan(bytes, limits, Some(&mut members))?;
+    Ok(text.trim_start().starts_with('{').then_some(members))
+}
+
+/// Checks a document; where its members are wanted, they are noted on the way.
+fn scan<'a>(bytes: &'a [u8], limits: Limits, members: Option<&mut Members<'a>>) -> Result<&'a str, Error> {
     if bytes.len() > limits.bytes_max {
         let rule = Rule::TooLarge { actual: bytes.len(), max: limits.bytes_max };
         return Err(Error { rule, pointer: String::new(), line: 1, column: 1 });
@@ -160,7 +172,7 @@ pub fn check(bytes: &[u8], limits: Limits) -> Result<&str, Error> {
         let rule = if cut { Rule::Truncated("the rest of a character") } else { Rule::NotUtf8 };
         place(bytes, error.valid_up_to(), rule, &[])
     })?;
-    let mut scanner = Scanner { text, bytes, at: 0, limits, depth: 0, path: Vec::new(), keys: Vec::new() };
+    let mut scanner = Scanner { text, bytes, at: 0, limits, depth: 0, path: Vec::new(), keys: Vec::new(), members };
     let scanned = scanner.document();
     scanned.map_err(|rule| place(bytes, scanner.at, rule, &scanner.path))?;
     Ok(text)
@@ -194,7 +206,7 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-struct Scanner<'a> {
+struct Scanner<'a, 'm> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -205,6 +217,8 @@ struct Scanner<'a> {
     path: Vec<Step<'a>>,
     /// The keys so far of every object that is open, the innermost last.
     keys: Vec<Cow<'a, str>>,
+    /// Where the members of the outermost object are noted.
+    members: Option<&'m mut Members<'a>>,
 }
 
 /// An object with more keys than these has them hashed: comparing each with all is quicker only for a few.
@@ -212,7 +226,7 @@ const KEYS_COMPARED: usize = 24;
 
 type Scan = Result<(), Rule>;
 
-impl<'a> Scanner<'a> {
+impl<'a> Scanner<'a, '_> {
     fn document(&mut self) -> Scan {
         self.value()?;
         self.space();
@@ -256,12 +270,19 @@ impl<'a> Scanner<'a> {
                 self.at = start;
                 return Err(Rule::DuplicateKey(key.chars().take(64).collect()));
             }
+            let name = self.members.is_some().then(|| key.clone()).filter(|_| self.depth == 1);
             if hashed.is_empty() {
                 self.keys.push(key);
             }
-            if let Err(rule) = self.member() {
-                self.path.push(Step::Key(self.key_at(start)));
-                return Err(rule);
+            let value = match self.member() {
+                Ok(value) => value,
+                Err(rule) => {
+                    self.path.push(Step::Key(self.key_at(start)));
+                    return Err(rule);
+                }
+            };
+            if let (Some(members), Some(name)) = (&mut self.members, name) {
+                members.push((name, value));
             }
             if self.next_or(b'}', "`,` or `}`")? {
                 self.keys.truncate(first);
@@ -270,11 +291,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What follows a key.
-    fn member(&mut self) -> Scan {
+    /// What follows a key; answers the value as it is written.
+    fn member(&mut self) -> Result<&'a str, Rule> {
         self.space();
         self.expect(b':', "`:`")?;
-        self.value()
+        self.space();
+        let start = self.at;
+        self.value()?;
+        Ok(&self.text[start..self.at])
     }
 
     /// The key that begins at a place where one was passed.

@@ -28,8 +28,13 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads an object whose JSON was already checked; `at` is its pointer.
     pub fn new(at: &str, text: &'a str) -> Result<Self, Violations> {
-        match json::members(text) {
-            Some(fields) => Ok(Self { at: at.to_owned(), bytes: text.len(), fields, violations: Vec::new() }),
+        Self::of(at, text.len(), json::members(text))
+    }
+
+    /// The same where its members are known; it has none where it is no object.
+    pub fn of(at: &str, bytes: usize, members: Option<Members<'a>>) -> Result<Self, Violations> {
+        match members {
+            Some(fields) => Ok(Self { at: at.to_owned(), bytes, fields, violations: Vec::new() }),
             None => Err(Violation::new(Rule::NotAnObject, at, "must be a JSON object").into()),
         }
     }

@@ -109,9 +109,9 @@ pub struct Converted {
 
 /// Reads an envelope; every violation is named, not only the first.
 pub fn decode(profile: &Profile, directory: &Directory, bytes: &[u8]) -> Result<Decoded, Violations> {
-    let text = json::check(bytes, Limits::ENVELOPE).map_err(Violation::from)?;
+    let members = json::check_object(bytes, Limits::ENVELOPE).map_err(Violation::from)?;
     let codec = Codec { profile, directory };
-    let reader = Reader::new("", text)?;
+    let reader = Reader::of("", bytes.len(), members)?;
     match profile.wire {
         Wire::Nested => nested::decode(codec, reader),
         Wire::Flat => flat::decode(codec, reader),

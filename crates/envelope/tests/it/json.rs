@@ -215,6 +215,8 @@ proptest! {
                 members.into_iter().map(|(name, raw)| (name.into_owned(), parse(raw))).collect()
             });
             prop_assert_eq!(read.as_ref(), value.as_object());
+            let checked = json::check_object(text.as_bytes(), Limits::SCHEMA).expect("serde wrote it");
+            prop_assert_eq!(checked, json::members(&text), "as they are noted while it is checked");
         }
     }
 }
