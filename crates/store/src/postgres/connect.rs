@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use deadpool::managed::QueueMode;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, PoolBuilder, RecyclingMethod};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -170,7 +171,10 @@ impl Target {
     }
 
     fn built(&self, pool: PoolBuilder) -> Result<Pool, Error> {
-        let pool = pool.runtime(deadpool_postgres::Runtime::Tokio1).wait_timeout(Some(WAIT_MAX)).build();
+        // The connection that was used last is used next: its server process has its plans and pages at hand, and those beyond what
+        // the load needs stay quiet.
+        let pool = pool.queue_mode(QueueMode::Lifo).runtime(deadpool_postgres::Runtime::Tokio1);
+        let pool = pool.wait_timeout(Some(WAIT_MAX)).build();
         pool.map_err(|cause| unreachable(&self.shown, DatabaseError::Words(cause.to_string())))
     }
 
