@@ -22,7 +22,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::consumer::Consumer;
 use crate::health::Health;
-use crate::lane::{Key, Lane, Waiting};
+use crate::lane::{Lane, Waiting};
 use crate::turns::{Rank, Turn, Turns};
 pub use ahead::ReadAhead;
 use fed::Fed;
@@ -315,13 +315,13 @@ impl Shared {
     }
 
     /// Notes how an event of a key went; says what is wrong where its consumer is.
-    pub fn note(&self, consumer: &str, key: Key, failed: bool) -> Option<String> {
+    pub fn note(&self, consumer: &str, (tenant, key): (TenantBits, &str), failed: bool) -> Option<String> {
         let mut about = self.about();
         match about.health.get_mut(consumer) {
-            Some(health) => health.note(key, failed),
+            Some(health) => health.note((tenant, key.to_owned()), failed),
             // Nothing has failed yet, and nothing does now: most consumers never need more.
             None if !failed => None,
-            None => about.health.entry(consumer.to_owned()).or_default().note(key, failed),
+            None => about.health.entry(consumer.to_owned()).or_default().note((tenant, key.to_owned()), failed),
         }
     }
 

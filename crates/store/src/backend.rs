@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
 use crate::lanes::Declared;
-use crate::log::{Filter, Holder, LogRow, Position, Seq};
+use crate::log::{Behind, Filter, Holder, LogRow, Position, Seq};
 use crate::outbox::{Topic, TopicReport};
 use crate::postgres::own::Transaction;
 use crate::query::Parts;
@@ -222,6 +222,17 @@ impl Backend {
     /// Rows after one number, up to another that is safe, in order, filtered in the database: by everything but their subject.
     pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
         on_both!(self, store => store.rows(after, until, filter, limit).await)
+    }
+
+    /// Rows of several tenants, each after a number of its own; a list for each.
+    pub async fn rows_apart(
+        &self,
+        behind: &[Behind],
+        until: Seq,
+        filter: &Filter,
+        limit: usize,
+    ) -> Result<Vec<Vec<LogRow>>, Error> {
+        on_both!(self, store => store.rows_apart(behind, until, filter, limit).await)
     }
 
     /// The schema with this content hash, as some program brought it.

@@ -84,6 +84,15 @@ pub struct Filter {
     pub envelopes_of: Option<Arc<[Cow<'static, str>]>>,
 }
 
+/// Rows of one tenant after a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behind {
+    /// The tenant.
+    pub tenant: TenantBits,
+    /// The number.
+    pub after: Seq,
+}
+
 /// A pattern over subjects: segments, `*` for any one, `>` at the end for one or more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectPattern(String);

@@ -25,13 +25,15 @@ pub struct ReadAhead {
 }
 
 impl Default for ReadAhead {
+    /// A tenant's share lasts longer than reading the next of it takes, and no more than that: rows that wait for seconds are in
+    /// no cache any more when their turn comes, and the memory that they fill is new each time.
     fn default() -> Self {
         Self {
-            tenant_rows: 2_048,
-            consumer_rows: 32 * 2_048,
-            consumer_bytes: 64 << 20,
-            rows: 128 * 2_048,
-            bytes: 256 << 20,
+            tenant_rows: 1_024,
+            consumer_rows: 8 * 1_024,
+            consumer_bytes: 32 << 20,
+            rows: 64 * 1_024,
+            bytes: 128 << 20,
             page_rows: 1_000,
             page_bytes: 16 << 20,
             sweep_behind: 10_000,
@@ -48,6 +50,11 @@ impl ReadAhead {
     /// How many rows are read at once, where envelopes are so large on the average.
     pub(super) fn rows_at_once(&self, most: usize, envelope_bytes: usize) -> usize {
         (self.page_bytes / envelope_bytes.max(1)).clamp(1, most.max(1))
+    }
+
+    /// How many rows of each of several tenants that are read apart are read at once: no more of all than of one alone.
+    pub(super) fn rows_apart(&self, tenants: usize, envelope_bytes: usize) -> usize {
+        (self.rows_at_once(self.tenant_low(), envelope_bytes) / tenants.max(1)).max(1)
     }
 
     /// Whether nothing more is queued for one of several consumers.

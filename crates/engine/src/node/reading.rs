@@ -1,13 +1,15 @@
 //! Reading the log for the lanes that are held.
 
 use karwan_store::Error;
-use karwan_store::log::{Filter, Seq};
+use karwan_store::log::{self, Filter, Seq};
 
 use super::Shared;
 use super::state::{Behind, Page, Plan, Wanted};
 
 /// With fewer rows queued, what is committed is read at once.
 const HUNGRY: usize = 500;
+/// So many tenants are read apart in one look: whoever comes late to a flood finds many that have a few rows each.
+const APART_AT_ONCE: usize = 64;
 
 /// What a look at the log brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,35 +79,39 @@ impl Shared {
             (state.behind(), state.wanted(), state.reading)
         };
         let mut outcome = if behind.is_empty() { Read::Nothing } else { Read::Some };
-        for behind in behind {
-            let still = {
+        for behind in behind.chunks(APART_AT_ONCE) {
+            let (still, limit) = {
                 let state = self.state();
                 if state.reading != reading {
                     return Ok(Read::More);
                 }
                 // Those before it may have filled the queues of some.
-                state.still(&behind)
+                state.still(behind)
             };
-            let Some(behind) = still else { continue };
-            if self.read_apart(&behind, reading, &wanted).await? {
+            if !still.is_empty() && self.read_apart(&still, limit, reading, &wanted).await? {
                 outcome = Read::More;
             }
         }
         Ok(outcome)
     }
 
-    /// Reads on in one tenant that is read apart; whether there may be more.
-    async fn read_apart(&self, behind: &Behind, reading: u64, wanted: &Wanted) -> Result<bool, Error> {
+    /// Reads on in tenants that are read apart; whether there may be more.
+    async fn read_apart(&self, of: &[Behind], limit: usize, reading: u64, wanted: &Wanted) -> Result<bool, Error> {
         let until = self.state().read;
-        let filter = Filter { tenant: Some(behind.tenant), envelopes_of: Some(wanted.clone()), ..Filter::default() };
-        let rows = self.store.relay().rows(behind.after, until, &filter, behind.limit).await?;
-        let full = rows.len() == behind.limit;
-        self.store.heard("a page of a tenant that is read apart").await;
+        let filter = Filter { envelopes_of: Some(wanted.clone()), ..Filter::default() };
+        let asked: Vec<_> = of.iter().map(|it| log::Behind { tenant: it.tenant, after: it.after }).collect();
+        let lists = self.store.relay().rows_apart(&asked, until, &filter, limit).await?;
+        self.store.heard("a page of tenants that are read apart").await;
         let mut state = self.state();
         if state.reading != reading {
             return Ok(true);
         }
-        state.push_behind(behind, rows, until, full);
-        Ok(full)
+        let mut more = false;
+        for (behind, rows) in of.iter().zip(lists) {
+            let full = rows.len() == limit;
+            more |= full;
+            state.push_behind(behind, rows, until, full);
+        }
+        Ok(more)
     }
 }

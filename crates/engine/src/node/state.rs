@@ -81,8 +81,6 @@ pub(super) type Wanted = Arc<[Cow<'static, str>]>;
 pub(super) struct Behind {
     pub tenant: TenantBits,
     pub after: Seq,
-    /// No more rows than these.
-    pub limit: usize,
     pub consumers: Vec<String>,
 }
 
@@ -339,23 +337,27 @@ impl State {
                 consumers.push(name.clone());
             }
         }
-        let limit = self.ahead.rows_at_once(self.ahead.tenant_low(), self.envelope_bytes);
         let mut behind: Vec<_> = behind.into_iter().collect();
         behind.sort_by_key(|(_, (least, _))| *least);
-        let of = |((tenant, after), (_, consumers))| Behind { tenant, after, limit, consumers };
+        let of = |((tenant, after), (_, consumers))| Behind { tenant, after, consumers };
         behind.into_iter().map(of).collect()
     }
 
-    /// What is left of something to be read apart: without the consumers that have no room for it any more.
-    pub fn still(&self, behind: &Behind) -> Option<Behind> {
+    /// What is left of something to be read apart, and how many rows of each: without the consumers that have no room for it
+    /// any more.
+    pub fn still(&self, behind: &[Behind]) -> (Vec<Behind>, usize) {
         let readers = self.readers().count();
         let has_room = |name: &&String| {
             let of = self.consumers.get(*name);
             of.is_some_and(|of| !self.ahead.is_full(of.queued, self.queued, readers))
         };
-        let consumers: Vec<String> = behind.consumers.iter().filter(has_room).cloned().collect();
-        let limit = self.ahead.rows_at_once(self.ahead.tenant_low(), self.envelope_bytes);
-        Some(Behind { consumers, limit, ..*behind }).filter(|behind| !behind.consumers.is_empty())
+        let of = |behind: &Behind| {
+            let consumers: Vec<String> = behind.consumers.iter().filter(has_room).cloned().collect();
+            Some(Behind { consumers, ..*behind }).filter(|behind| !behind.consumers.is_empty())
+        };
+        let still: Vec<Behind> = behind.iter().filter_map(of).collect();
+        let limit = self.ahead.rows_apart(still.len(), self.envelope_bytes);
+        (still, limit)
     }
 
     /// A row that was taken is finished; whether that has made room for what waits to be read.

@@ -69,7 +69,7 @@ impl Worker {
 
     /// An event of a key went well.
     pub(super) fn well(&self, row: &LogRow) {
-        self.shared.note(&self.hold.consumer, (row.tenant, row.key.clone()), false);
+        self.shared.note(&self.hold.consumer, (row.tenant, &row.key), false);
     }
 
     /// Whether more keys wait than may be kept in memory, or may wait in the store alone.
@@ -132,7 +132,7 @@ impl Worker {
     /// handled before says nothing of its key or its consumer.
     pub(super) async fn failed(&self, event: Parked, verdict: Verdict, ran: Option<Box<Ran>>) -> Result<Aside, Stop> {
         let waits = matches!(verdict, Verdict::Later(_));
-        let (key, subject) = ((event.tenant, event.key.clone()), event.subject.clone());
+        let (tenant, key, subject) = (event.tenant, event.key.clone(), event.subject.clone());
         let before = self.shared.waiting(&self.hold.consumer);
         if let Aside::Before = self.set_aside(event, verdict).await? {
             self.noop(&subject);
@@ -141,7 +141,7 @@ impl Worker {
         if let Some(ran) = ran {
             self.ran_for(&ran.running, ran.until, ran.took, false);
         }
-        let broken = if waits { None } else { self.shared.note(&self.hold.consumer, key, true) };
+        let broken = if waits { None } else { self.shared.note(&self.hold.consumer, (tenant, &key), true) };
         match broken {
             Some(reason) => self.suspend(reason).await?,
             // One that waited before makes it no worse.

@@ -46,7 +46,7 @@ use crate::error::{DatabaseError, Error};
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
 use crate::lanes::Declared;
-use crate::log::{Filter, Holder, LogRow, Seq};
+use crate::log::{Behind, Filter, Holder, LogRow, Seq};
 use crate::migrate::{Migrated, Progress};
 use crate::outbox::{Topic, TopicReport};
 use crate::query::Parts;
@@ -264,6 +264,22 @@ impl Sqlite {
     pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
         let filter = filter.clone();
         self.read(move |connection| log::rows(connection, after, until, &filter, limit)).await
+    }
+
+    pub async fn rows_apart(
+        &self,
+        behind: &[Behind],
+        until: Seq,
+        filter: &Filter,
+        limit: usize,
+    ) -> Result<Vec<Vec<LogRow>>, Error> {
+        let of = |behind: &Behind| Filter { tenant: Some(behind.tenant), ..filter.clone() };
+        let asked: Vec<(Seq, Filter)> = behind.iter().map(|behind| (behind.after, of(behind))).collect();
+        self.read(move |connection| {
+            let rows = |(after, filter): &(Seq, Filter)| log::rows(connection, *after, until, filter, limit);
+            asked.iter().map(rows).collect()
+        })
+        .await
     }
 
     pub async fn schema(&self, hash: &str) -> Result<Option<String>, Error> {

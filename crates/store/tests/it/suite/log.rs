@@ -1,7 +1,7 @@
 //! The log as its readers see it: in order, without gaps, from a position of this life.
 
 use karwan_store::consumer::Lane;
-use karwan_store::log::{Filter, Position};
+use karwan_store::log::{Behind, Filter, Position};
 use karwan_store::write_set::{LaneHold, slot};
 use karwan_store::{Error, TenantTx};
 
@@ -13,6 +13,7 @@ on_both! {
     a_commit_answers_a_position_behind_everything_that_it_wrote,
     filters_leave_rows_out_and_still_move_the_position,
     rows_carry_the_slot_of_their_key,
+    tenants_are_read_apart_in_one_look_each_from_a_place_of_its_own,
     a_position_of_another_life_is_answered_with_reset,
     what_was_dropped_is_an_error_and_never_nothing,
     the_log_is_never_dropped_past_a_saved_position,
@@ -81,6 +82,32 @@ async fn rows_carry_the_slot_of_their_key(fixture: Fixture) {
     for row in fixture.log().await {
         assert_eq!(row.slot, slot(row.tenant, &row.key));
     }
+}
+
+async fn tenants_are_read_apart_in_one_look_each_from_a_place_of_its_own(fixture: Fixture) {
+    place_many(&fixture, 9).await;
+    let relay = fixture.store.relay();
+    let end = relay.end().await.expect("the log has an end").seq;
+    let all = relay.rows(0, end, &Filter::default(), 100).await.expect("the log can be read");
+    let of = |tenant: u64, after| Behind { tenant: tenant_bits(tenant), after };
+    let told = async |behind: &[Behind], until, filter: &Filter, limit| {
+        let lists = relay.rows_apart(behind, until, filter, limit).await.expect("the log can be read");
+        lists.into_iter().map(|list| list.into_iter().map(|row| row.key).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    // One that is asked for twice, from two places, and one that nobody has.
+    let behind = [of(2, 0), of(1, all[3].seq), of(3, 0), of(1, 0)];
+    let plain = Filter::default();
+    assert_eq!(
+        told(&behind, end, &plain, 3).await,
+        [vec!["o-1", "o-3", "o-5"], vec!["o-4", "o-6", "o-8"], vec![], vec!["o-0", "o-2", "o-4"]]
+    );
+    assert_eq!(told(&behind[..2], all[4].seq, &plain, 9).await, [vec!["o-1", "o-3"], vec!["o-4"]]);
+    assert_eq!(told(&[], end, &plain, 9).await, Vec::<Vec<String>>::new());
+    let other = Filter { envelopes_of: Some(["shop.sales.order.paid.v1".into()].into()), ..Filter::default() };
+    let lists = relay.rows_apart(&behind[..1], end, &other, 1).await.expect("the log can be read");
+    assert_eq!((lists[0][0].key.as_str(), lists[0][0].envelope.as_str()), ("o-1", ""));
+    let lists = relay.rows_apart(&behind[..1], end, &plain, 1).await.expect("the log can be read");
+    assert_eq!(lists[0][0], all[1]);
 }
 
 async fn a_position_of_another_life_is_answered_with_reset(fixture: Fixture) {
