@@ -68,7 +68,7 @@ fn crashes_stops_pauses_lost_calls_and_full_queues_happen_in_few_seeds() {
     let reports: Vec<Report> = (200..206).map(|seed| play(seed, None)).collect();
     let faults = ["calls", "receives", "crashes", "crashes at a receive", "stops", "pauses", "failed calls"];
     // And so do bounds that are never reached.
-    let bounds = ["sweeps", "a page of a tenant that is read apart", "every queue is full"];
+    let bounds = ["sweeps", "a page of tenants that are read apart", "every queue is full"];
     for what in faults.into_iter().chain(bounds) {
         let sum: u64 = reports.iter().filter_map(|report| report.counts.get(what)).sum();
         assert!(sum > 0, "no {what}");
