@@ -1,7 +1,7 @@
 //! The gates of the catalogue: policy with stale output, and evolution against an older commit.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -34,7 +34,7 @@ fn evolution(project: &Project) -> Result<()> {
         return Ok(());
     }
     let scratch = Scratch::new("base")?;
-    check_out(project, &base, &scratch)?;
+    check_out(project, &format!("{base}:{CATALOG}"), &scratch.path)?;
     let older = scratch.path.to_str().context("the temporary directory is not UTF-8")?;
     let mut gate = project.karwan(&["schema", "gate", "--base", older, "--catalog", CATALOG]);
     if let Some(ticket) = std::env::var_os("KARWAN_OVERRIDE_TICKET").filter(|ticket| !ticket.is_empty()) {
@@ -49,7 +49,7 @@ fn evolution(project: &Project) -> Result<()> {
 
 /// The commit whose catalogue ours must follow: where our branch left the base. On the base itself that would be our
 /// own commit, which proves nothing, so its parent is taken. A base that was named must exist.
-fn base_commit(project: &Project) -> Result<Option<String>> {
+pub fn base_commit(project: &Project) -> Result<Option<String>> {
     if let Some(name) = std::env::var("KARWAN_BASE").ok().filter(|name| !name.is_empty()) {
         return merge_base(project, &name).map(Some).with_context(|| format!("KARWAN_BASE is `{name}`"));
     }
@@ -66,20 +66,21 @@ fn merge_base(project: &Project, name: &str) -> Result<String> {
     command::text(project.git(&["merge-base", "HEAD", &base]))
 }
 
-fn commit(project: &Project, name: &str) -> Result<String> {
+/// The commit that a name stands for.
+pub fn commit(project: &Project, name: &str) -> Result<String> {
     command::text(project.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")]))
 }
 
-/// Writes the base's catalogue out through an index of its own, so that neither our index nor our files change, and
-/// no archiver is needed.
-fn check_out(project: &Project, base: &str, scratch: &Scratch) -> Result<()> {
+/// Writes a tree of files out through an index of its own, so that neither our index nor our files change, and no archiver is
+/// needed.
+pub fn check_out(project: &Project, tree: &str, into: &Path) -> Result<()> {
     let index = Scratch::new("index")?;
     let index_file = index.path.join("index");
-    let mut read = project.git(&["read-tree", &format!("{base}:{CATALOG}")]);
+    let mut read = project.git(&["read-tree", tree]);
     read.env("GIT_INDEX_FILE", &index_file);
     command::output(read)?;
     let mut write = project.git(&["checkout-index", "--all", "--force"]);
-    write.arg(format!("--prefix={}/", scratch.path.display())).env("GIT_INDEX_FILE", &index_file);
+    write.arg(format!("--prefix={}/", into.display())).env("GIT_INDEX_FILE", &index_file);
     command::output(write)?;
     Ok(())
 }

@@ -17,6 +17,8 @@ Usage: cargo xtask VERB
   requirements              counts of docs/requirements.md; fails when the page is not true
   slow proptest --cases N   the tests with N cases for each property
   slow processes [--rounds N]  the tests that kill, stop and replace real processes, N times each (default 15)
+  slow upgrade [--from COMMIT]
+                            rolling upgrades from the program of COMMIT (default: the base that the schema gate compares with)
   slow postgres             the tests that start Postgres, with version 15 or 16 and with version 18
   slow sim --seeds N [--seed S] [--without RULE]
                             N simulations of several processes; a seed that goes wrong is printed, and --seed plays it again;
@@ -24,6 +26,9 @@ Usage: cargo xtask VERB
   slow hotel --seeds N [--seed S]
                             N hotels whose guests, services and gateway misbehave, one a seed; a seed that breaks a rule is
                             printed with it, and --seed plays it again
+  slow kills [--moments N] [--seed S]
+                            kills a node in the middle of each fault, N times (default 3) on each store, and once so that it is
+                            back after the saga's deadline
   slow chaos [--kills N] [--seed S] [--without RULE]
                             `karwan chaos` with N kills (default 200); RULE (ack, park, sequence or epoch) is left out,
                             to see what goes wrong without it
@@ -36,6 +41,7 @@ Environment:
   KARWAN_BASE               git ref the schema gate compares with (default: origin/main, else HEAD~1)
   KARWAN_OVERRIDE_TICKET    incident ticket that lets the schema gate pass a breaking change
   KARWAN_CACHE              where tools are installed (default: $XDG_CACHE_HOME/karwan, else ~/.cache/karwan)
+  KARWAN_PROMTOOL           Prometheus's checker that `test` uses (default: found, or out of the distribution's package)
   KARWAN_PYTHON             interpreter to prefer
   KARWAN_NATS_BIN           the NATS server, 2.10 or newer, that `test` uses (default: found or installed)
   KARWAN_POSTGRES_BIN       directory with the programs of the Postgres that `test` uses (default: found or installed)

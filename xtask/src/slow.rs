@@ -4,12 +4,11 @@ use anyhow::{Result, ensure};
 
 use crate::command;
 use crate::counts::Counts;
-use crate::nats_tool;
 use crate::postgres_tool::{self, Postgres};
 use crate::project::{Project, Scope};
-use crate::python_tool;
 use crate::test_run::{self, Selection, Tools};
 use crate::trials::{self, TRIALS, Trials};
+use crate::upgrade;
 
 /// The versions of Postgres that the store is tested with: one of each row.
 const POSTGRES: &[(&str, &[u32])] = &[("15 or 16", &[15, 16]), ("18", &[18])];
@@ -44,6 +43,13 @@ pub enum Suite {
     Sim(Sim),
     /// Whole hotels, one a seed: what must hold of bookings, rooms and money.
     Hotel(Hotel),
+    /// Nodes that are killed in the middle of everything that can go wrong with a booking.
+    Kills(Kills),
+    /// A rolling upgrade from the program of an older commit.
+    Upgrade {
+        /// The commit; where this branch left the base, where none is given.
+        from: Option<String>,
+    },
     /// `karwan chaos`: processes and servers are killed under load.
     Chaos(Chaos),
     /// `karwan chaos` without each of its rules, until it finds what goes wrong.
@@ -69,6 +75,18 @@ pub struct Hotel {
     /// The first seed; 1 where none is given.
     pub seed: Option<u64>,
 }
+
+/// Which kills.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kills {
+    /// So many of each fault, on each store.
+    pub moments: u64,
+    /// Decides when; drawn where none is given.
+    pub seed: Option<u64>,
+}
+
+/// Moments of each fault, where nothing else is said.
+const MOMENTS: u64 = 3;
 
 /// What chaos does.
 #[derive(Debug, PartialEq, Eq)]
@@ -105,6 +123,10 @@ pub fn parse(words: &[&str]) -> Result<Suite, String> {
         ["chaos", "--trials", rest @ ..] => trials(rest).map(Suite::Trials),
         ["chaos", rest @ ..] => chaos(rest).map(Suite::Chaos),
         ["hotel", rest @ ..] => hotel(rest).map(Suite::Hotel),
+        ["kills", rest @ ..] => kills(rest).map(Suite::Kills),
+        ["upgrade"] => Ok(Suite::Upgrade { from: None }),
+        ["upgrade", "--from", commit] => Ok(Suite::Upgrade { from: Some((*commit).to_owned()) }),
+        ["upgrade", ..] => Err("slow upgrade takes `--from COMMIT` or nothing".to_owned()),
         ["postgres", ..] => Err("slow postgres takes no more words".to_owned()),
         ["proptest", ..] => Err("slow proptest needs `--cases N`".to_owned()),
         [other, ..] => Err(format!("no such slow suite: `{other}`")),
@@ -141,6 +163,23 @@ fn hotel(words: &[&str]) -> Result<Hotel, String> {
             Ok(Hotel { seeds: number("--seeds", seeds)?, seed: Some(number("--seed", seed)?) })
         }
         _ => Err("slow hotel takes `--seeds N`, `--seed S`, or both".to_owned()),
+    }
+}
+
+fn kills(mut words: &[&str]) -> Result<Kills, String> {
+    let mut kills = Kills { moments: MOMENTS, seed: None };
+    while let [option, value, rest @ ..] = words {
+        let number = || value.parse().map_err(|_| format!("{option} takes a number, not `{value}`"));
+        match *option {
+            "--moments" => kills.moments = number()?,
+            "--seed" => kills.seed = Some(number()?),
+            other => return Err(format!("slow kills does not know `{other}`")),
+        }
+        words = rest;
+    }
+    match words {
+        [] => Ok(kills),
+        [word, ..] => Err(format!("slow kills does not know `{word}`, or it needs a value")),
     }
 }
 
@@ -204,6 +243,8 @@ pub fn run(project: &Project, suite: &Suite) -> Result<()> {
         Suite::Chaos(chaos) => make_chaos(project, chaos),
         Suite::Trials(trials) => trials::run(project, trials),
         Suite::Hotel(hotel) => play_hotels(project, hotel),
+        Suite::Kills(kills) => kill_nodes(project, kills),
+        Suite::Upgrade { from } => upgrade::run(project, from.as_deref()),
     }
 }
 
@@ -229,14 +270,26 @@ fn simulate(project: &Project, sim: &Sim) -> Result<()> {
     command::run(command)
 }
 
-/// The platform's own test plays the seeds; one that breaks a rule is named with it.
+/// The platform's own test plays the seeds, optimised: a seed is all processor time. One that breaks a rule is named with it.
 fn play_hotels(project: &Project, hotel: &Hotel) -> Result<()> {
     let test = "simulation::hotels_from_seeds_keep_every_rule";
-    let mut command = project.cargo(&["test", "--quiet", "--package", "melmastoon", "--test", "it", "--"]);
+    let mut command = project.cargo(&["test", "--release", "--quiet", "--package", "melmastoon", "--test", "it", "--"]);
     command.args(["--exact", test, "--nocapture"]).env("KARWAN_HOTEL_SEEDS", hotel.seeds.to_string());
     if let Some(seed) = hotel.seed {
         command.env("KARWAN_HOTEL_SEED", seed.to_string());
     }
+    command::run(command)
+}
+
+/// The node's own test, without the limit of time that tests have together; it prints its seed.
+fn kill_nodes(project: &Project, kills: &Kills) -> Result<()> {
+    let test = "up::faults::killed_in_the_middle_of_a_fault_everything_ends_as_it_should";
+    let mut command = project.cargo(&["test", "--quiet", "--package", "karwan-cli", "--test", "it", "--"]);
+    command.args(["--exact", test, "--nocapture"]).env("KARWAN_KILL_MOMENTS", kills.moments.to_string());
+    if let Some(seed) = kills.seed {
+        command.env("KARWAN_KILL_SEED", seed.to_string());
+    }
+    Tools::find_or_install()?.name_servers(&mut command);
     command::run(command)
 }
 
@@ -268,8 +321,7 @@ fn postgres(project: &Project) -> Result<()> {
         match &postgres {
             Postgres::Found(bin) => {
                 eprintln!("== Postgres {version}: {}", bin.display());
-                let tools =
-                    Tools { python: python_tool::find_or_install(), postgres, nats: nats_tool::find_or_install() };
+                let tools = Tools { postgres, ..Tools::find_or_install()? };
                 counts.add(test_run::count(
                     project,
                     &tools,

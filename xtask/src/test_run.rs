@@ -10,6 +10,7 @@ use crate::counts::{Counts, Runner, skipped_tests};
 use crate::nats_tool::{self, Nats};
 use crate::postgres_tool::{self, Postgres};
 use crate::project::Project;
+use crate::promtool_tool::{self, Promtool};
 use crate::python_tool::{self, Python};
 use crate::steps::timed;
 
@@ -21,6 +22,8 @@ pub struct Tools {
     pub postgres: Postgres,
     /// The broker.
     pub nats: Nats,
+    /// Judges the text of metrics.
+    pub promtool: Promtool,
 }
 
 impl Tools {
@@ -31,6 +34,7 @@ impl Tools {
                 python: python_tool::find_or_install(),
                 postgres: postgres_tool::find_or_install(),
                 nats: nats_tool::find_or_install(),
+                promtool: promtool_tool::find_or_install(),
             })
         })
     }
@@ -107,6 +111,9 @@ pub fn count(project: &Project, tools: &Tools, selection: &Selection<'_>) -> Res
     if let Nats::Missing(reason) = &tools.nats {
         eprintln!("not available: NATS: {reason}");
     }
+    if let Promtool::Missing(reason) = &tools.promtool {
+        eprintln!("not available: promtool: {reason}");
+    }
     for (test, reason) in &skipped {
         eprintln!("skipped: {test}: {reason}");
     }
@@ -142,6 +149,10 @@ fn equip(suite: &mut Command, tools: &Tools, skips: &Skips, selection: &Selectio
     match &tools.python {
         Python::Found(path) => suite.env("KARWAN_PYTHON", path).env_remove("KARWAN_PYTHON_MISSING"),
         Python::Missing(reason) => suite.env_remove("KARWAN_PYTHON").env("KARWAN_PYTHON_MISSING", reason),
+    };
+    match &tools.promtool {
+        Promtool::Found(path) => suite.env("KARWAN_PROMTOOL", path).env_remove("KARWAN_PROMTOOL_MISSING"),
+        Promtool::Missing(reason) => suite.env_remove("KARWAN_PROMTOOL").env("KARWAN_PROMTOOL_MISSING", reason),
     };
     tools.name_servers(suite);
     if let Some(rounds) = selection.rounds {

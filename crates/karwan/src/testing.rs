@@ -23,6 +23,9 @@ use karwan_store::{Address, Error, Options, Store, migrate};
 /// Where the clock of a throw-away store starts: the first instant of 2026.
 const START_MS: i64 = 1_767_225_600_000;
 
+/// The store in its folder.
+const FILE: &str = "store.db";
+
 /// An empty store in a folder of its own, which goes when this does.
 pub struct Throwaway {
     store: Option<Store>,
@@ -34,26 +37,40 @@ pub struct Throwaway {
 impl Throwaway {
     /// A store of a platform that keeps these kinds, on SQLite, with nothing in it.
     pub async fn new(catalogue: Arc<Catalogue>, kinds: Vec<KindType>) -> Result<Self, Error> {
+        Self::opened(catalogue, kinds, |options| options).await
+    }
+
+    /// The same; `change` has the last word on how the store is opened.
+    pub async fn opened(
+        catalogue: Arc<Catalogue>,
+        kinds: Vec<KindType>,
+        change: impl FnOnce(Options) -> Options,
+    ) -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("karwan-throwaway-{}-{number}", std::process::id()));
         // A folder that a killed run left is not this test's. Whatever keeps it from being made is told by the migration.
         drop(std::fs::remove_dir_all(&folder));
         drop(std::fs::create_dir_all(&folder));
-        let address = Address::Sqlite(folder.join("store.db"));
+        let address = Address::Sqlite(folder.join(FILE));
         migrate(&address, &[&catalogue], &kinds, &|_, _, _| {}).await?;
         let clock = Arc::new(ManualClock::at(Timestamp::from_unix_ms(START_MS)));
         let spans = Arc::new(Mutex::new(Vec::new()));
         let heard = spans.clone();
         let hear: Spans = Arc::new(move |span| heard.lock().expect("nothing panics while holding it").push(span));
         let options = Options { clock: clock.clone(), spans: Some(hear), ..Options::new(catalogue, kinds) };
-        let store = Some(Store::open(&address, options).await?);
+        let store = Some(Store::open(&address, change(options)).await?);
         Ok(Self { store, clock, spans, folder })
     }
 
     /// The store.
     pub fn store(&self) -> &Store {
         self.store.as_ref().expect("it is there until this is dropped")
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> Address {
+        Address::Sqlite(self.folder.join(FILE))
     }
 
     /// Its clock, which stands still until it is moved.

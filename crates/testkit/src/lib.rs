@@ -32,4 +32,4 @@ mod tool;
 pub use karwan_servers::nats::{self, nats};
 pub use karwan_servers::postgres::{self, postgres};
 pub use karwan_servers::{Need, skip};
-pub use tool::{Tool, python};
+pub use tool::{Tool, promtool, python};

@@ -44,3 +44,8 @@ impl Tool {
 pub fn python() -> Tool {
     Tool::from_environment("KARWAN_PYTHON", |name| std::env::var_os(name))
 }
+
+/// Prometheus's own checker of metrics.
+pub fn promtool() -> Tool {
+    Tool::from_environment("KARWAN_PROMTOOL", |name| std::env::var_os(name))
+}

@@ -1,4 +1,4 @@
-use xtask::slow::{Chaos, Hotel, Sim, Suite, parse};
+use xtask::slow::{Chaos, Hotel, Kills, Sim, Suite, parse};
 use xtask::trials::Trials;
 
 #[test]
@@ -96,4 +96,31 @@ fn hotels_have_a_number_or_a_seed() {
     let refused = |words: &[&str], reason: &str| assert_eq!(parse(words), Err(reason.to_owned()));
     refused(&["hotel"], "slow hotel takes `--seeds N`, `--seed S`, or both");
     refused(&["hotel", "--seeds", "many"], "--seeds takes a number, not `many`");
+}
+
+#[test]
+fn kills_have_three_moments_unless_told_otherwise() {
+    let kills = |moments, seed| Ok(Suite::Kills(Kills { moments, seed }));
+    assert_eq!(parse(&["kills"]), kills(3, None));
+    assert_eq!(parse(&["kills", "--seed", "7", "--moments", "1"]), kills(1, Some(7)));
+    let refused = |words: &[&str], reason: &str| assert_eq!(parse(words), Err(reason.to_owned()));
+    refused(&["kills", "--moments", "many"], "--moments takes a number, not `many`");
+    refused(&["kills", "--moments"], "slow kills does not know `--moments`, or it needs a value");
+    refused(&["kills", "--fault", "none"], "slow kills does not know `--fault`");
+}
+
+#[test]
+fn an_upgrade_may_name_the_commit_that_it_comes_from() {
+    assert_eq!(parse(&["upgrade"]), Ok(Suite::Upgrade { from: None }));
+    assert_eq!(parse(&["upgrade", "--from", "v1"]), Ok(Suite::Upgrade { from: Some("v1".to_owned()) }));
+    assert_eq!(parse(&["upgrade", "v1"]), Err("slow upgrade takes `--from COMMIT` or nothing".to_owned()));
+}
+
+#[test]
+fn the_older_program_is_found_in_what_cargo_prints() {
+    let printed = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"karwan_engine\"},\"executable\":null}\n\
+                   {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"it\"},\"executable\":\"/a/it-1\"}\n\
+                   {\"reason\":\"build-finished\",\"success\":true}";
+    assert_eq!(xtask::upgrade::program(printed), Some("/a/it-1".into()));
+    assert_eq!(xtask::upgrade::program("{\"reason\":\"build-finished\"}"), None);
 }

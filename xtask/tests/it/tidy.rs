@@ -220,3 +220,24 @@ fn nobody_publishes_a_dead_letter_but_who_feeds_its_topic() {
     check("crates/cli/src/operator.rs", text, &[message]);
     check("crates/engine/src/relay/letters.rs", text, &[]);
 }
+
+/// whatever is published was committed first.
+#[test]
+fn nobody_publishes_past_the_log() {
+    let said = |path: &str, why: &str| format!("{path}:1: dual-write: {why} (R-076)");
+    let service = "crates/melmastoon/src/billing/work.rs";
+    let knows = said(service, "a service commits its events and knows no broker");
+    check(service, "use karwan_broker::Broker;\n", &[&knows]);
+    check(service, "use karwan::{Consumer, broker};\n", &[&knows]);
+    check(service, "let broker = karwan::broker::Broker::connect(url).await?;\n", &[&knows]);
+    check(service, "use karwan::{Consumer, Work};\n", &[]);
+    let past = |what: &str| format!("`{what}` publishes past the log, which is the relay's alone to read from");
+    let node = "crates/cli/src/up/mod.rs";
+    check(node, "use karwan_broker::{Broker, Publisher};\n", &[&said(node, &past("Publisher"))]);
+    check(node, "    Acked, Mode, Publisher,\n", &[&said(node, &past("Publisher"))]);
+    check(node, "use karwan_broker::raw;\n", &[&said(node, &past("raw"))]);
+    check(node, "use karwan_broker::Broker; // a Publisher is the relay's\n", &[]);
+    check("crates/engine/src/relay/stream.rs", "use karwan_broker::Publisher;\n", &[]);
+    check("crates/cli/src/bench/relay.rs", "use karwan_broker::raw;\n", &[]);
+    check("crates/engine/tests/it/relay.rs", "use karwan_broker::Publisher;\n", &[]);
+}

@@ -1,5 +1,9 @@
 //! Cancellation: choreography after one decision.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use karwan::Event as _;
+use karwan::envelope::Envelope;
 use melmastoon::billing::folio::Folio;
 use melmastoon::billing::{ChargeKind, FolioChargePosted, FolioRefundPosted};
 use melmastoon::inventory::{AllocationReleased, ReleaseReason};
@@ -179,10 +183,48 @@ async fn a_refund_that_takes_more_than_a_minute_alerts_finance_and_goes_on() {
     assert_eq!(alerts().await, []);
 }
 
-/// choreography. Nobody keeps a row of the whole.
-#[test]
-fn a_cancellation_has_no_row_of_its_own() {
-    let kinds: Vec<&str> = melmastoon::hotel::kinds().iter().map(|of| of.kind.name).collect();
-    assert!(kinds.contains(&"reservation_booking"), "{kinds:?}");
-    assert!(!kinds.iter().any(|name| name.contains("cancel") || name.contains("saga")), "{kinds:?}");
+/// How many rows each table has.
+async fn rows(world: &World) -> BTreeMap<String, i64> {
+    let sizes = world.store().sizes().await.expect("the store answers");
+    sizes.into_iter().map(|size| (size.table, size.rows)).collect()
+}
+
+/// choreography. Reservation decides, tells, and waits for nobody: no document, deadline or call of the whole is left
+/// behind, and whatever others do follows from an event that they heard.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_has_no_row_of_its_own_and_every_reaction_follows_from_an_event() {
+    let world = World::with_rooms(1).await;
+    let id = world.book(NIGHT, 1, PaymentRail::Card).await.reservation_id;
+    let (booked, told) = (rows(&world).await, world.log().await.len());
+    reservation::cancel_for_guest(world.store(), &from("reservation-service"), id).await.unwrap();
+    world.settle().await;
+    let cancelled = rows(&world).await;
+    let grown = cancelled.iter().filter(|(table, rows)| booked.get(*table) < Some(*rows));
+    let grown: BTreeSet<&str> = grown.map(|(table, _)| table.as_str()).collect();
+    // What is told to the guest, and the figures of a day, which is made with whatever comes first in it.
+    let of_steps = ["doc_notification_message", "doc_analytics_day"];
+    let of_the_whole = grown.iter().find(|table| table.starts_with("doc_") && !of_steps.contains(table));
+    assert_eq!(of_the_whole, None, "of all that grew: {grown:?}");
+    assert_eq!(cancelled["deadline"], booked["deadline"], "nobody waits for the whole");
+    reactions(&world.log().await[told..]);
+}
+
+/// Each of them was caused by one that came before, up to the only decision.
+fn reactions(log: &[Envelope]) {
+    let [decision, reactions @ ..] = log else { panic!("nothing was told") };
+    assert_eq!(decision.subject.as_str(), BookingCancelled::SUBJECT);
+    assert_eq!(decision.cause.causation, None);
+    let mut heard = BTreeSet::from([decision.id]);
+    let mut services = BTreeSet::new();
+    for it in reactions {
+        let cause = it.cause.causation.expect("a reaction has a cause");
+        assert!(heard.contains(&cause), "{} follows from nothing that was told before", it.subject.as_str());
+        assert_eq!(it.cause.correlation, decision.cause.correlation);
+        heard.insert(it.id);
+        services.insert(it.producer.service.as_str());
+    }
+    assert!(!services.contains("reservation-service"), "whoever decided does nothing more: {services:?}");
+    for service in ["inventory-service", "payment-gateway-service", "billing-service", "lock-integration-service"] {
+        assert!(services.contains(service), "{service} did nothing: {services:?}");
+    }
 }

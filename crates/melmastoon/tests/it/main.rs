@@ -10,6 +10,7 @@ mod iam;
 mod inputs;
 mod instances;
 mod inventory;
+mod late;
 mod lock;
 mod notification;
 mod refusals;

@@ -36,7 +36,7 @@ use std::time::Duration;
 use karwan_store::Address;
 pub use karwan_store::simulation::Rule;
 
-use crate::simulation::calls::Undisturbed;
+pub use crate::simulation::calls::Undisturbed;
 use crate::simulation::verdict::Observer;
 use crate::simulation::world::World;
 

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use karwan_http::signature::signature;
 use serde_json::Value;
 
-use super::{Node, ask, begin, pause, signal, try_ask};
+use super::{Node, ask, begin, exposition, pause, signal, try_ask};
 use crate::folder::Folder;
 
 #[test]
@@ -45,18 +45,15 @@ fn a_node_is_alive_and_ready_and_says_what_it_counts() {
     ] {
         assert!(metrics.contains(&sample), "{sample}: {metrics}");
     }
+    assert_eq!(exposition::problems(&metrics), Vec::<String>::new());
     checked_by_promtool(&metrics);
     assert_eq!(node.stop(), Some(0));
 }
 
-/// Prometheus's own check, where it is installed.
+/// Prometheus's own check, where it can be had.
 fn checked_by_promtool(metrics: &str) {
-    let installed = Command::new("promtool").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if installed.is_err() {
-        karwan_testkit::skip::record("promtool is not installed: the text of /metrics is not checked by it");
-        return;
-    }
-    let mut child = Command::new("promtool")
+    let Some(promtool) = karwan_testkit::promtool().or_skip() else { return };
+    let mut child = Command::new(promtool)
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -2,6 +2,8 @@
 
 mod broker;
 mod edge;
+mod exposition;
+mod faults;
 mod kill;
 mod start;
 mod tries;

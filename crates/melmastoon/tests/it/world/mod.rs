@@ -1,15 +1,21 @@
 //! A hotel on a throw-away store: a tenant, a house, rooms and prices, and a gateway that does as it is told.
 
 pub mod gateway;
+pub mod storm;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use karwan::engine::LEASE_MS;
 use karwan::envelope::Envelope;
+use karwan::envelope::mint::Random as _;
 use karwan::envelope::money::{Currency, Micros};
 use karwan::envelope::time::Date;
+use karwan::store::Options;
 use karwan::store::log::Filter;
-use karwan::testing::Throwaway;
+use karwan::testing::{SeededRandom, Throwaway};
 use karwan::{Catalogue, Context, Document, Engine, Event, Store};
+use karwan_testkit::simulation::Undisturbed;
 use melmastoon::hotel::{self, Vendors};
 use melmastoon::ids::{GuestId, PaymentMethodId, PropertyId, RatePlanId, ReservationId, RoomTypeId, UserId};
 use melmastoon::lock_integration::terms::KeyKind;
@@ -29,6 +35,7 @@ use serde::de::DeserializeOwned;
 
 use crate::desk::{Locks, Post, Trouble};
 use gateway::Gateway;
+use storm::Storm;
 
 /// The first night that has a price.
 pub const FIRST_NIGHT: &str = "2026-03-01";
@@ -42,6 +49,9 @@ pub struct World {
     pub locks: Arc<Locks>,
     pub post: Arc<Post>,
     pub engine: Option<Engine>,
+    /// Where the storms of a simulation come from, and the one that is over whoever runs.
+    storms: Option<SeededRandom>,
+    pub storm: Option<Arc<Storm>>,
     pub property: PropertyId,
     pub room_type: RoomTypeId,
     pub plan: RatePlanId,
@@ -54,6 +64,14 @@ pub fn from(service: &str) -> Context {
 
 pub fn day(text: &str) -> Date {
     text.parse().expect("a day")
+}
+
+fn seeded(options: Options, seed: u64) -> Options {
+    Options { random: Arc::new(SeededRandom::new(seed)), ..options }
+}
+
+fn catalogue() -> Arc<Catalogue> {
+    Arc::new(Catalogue::of(&PLATFORM).expect("the catalogue is sound"))
 }
 
 fn text(text: &str) -> Vec<LocalText> {
@@ -70,8 +88,22 @@ impl World {
 
     /// The same, with no service running: its rooms and prices are known.
     pub async fn stopped(rooms: usize) -> Self {
-        let catalogue = Arc::new(Catalogue::of(&PLATFORM).expect("the catalogue is sound"));
-        let place = Throwaway::new(catalogue, hotel::kinds()).await.expect("a store can be made");
+        let place = Throwaway::new(catalogue(), hotel::kinds()).await.expect("a store can be made");
+        Self::furnished(place, rooms).await
+    }
+
+    /// A house in a simulation: stores do their work on the task that asks for it, ids come from the seed, and a storm is over all that
+    /// services ask of theirs. For a runtime of one thread under a paused clock.
+    pub async fn in_a_storm(rooms: usize, seed: u64) -> Self {
+        let simulated = |options| Options { simulation: Some(Arc::new(Undisturbed)), ..seeded(options, seed) };
+        let place = Throwaway::opened(catalogue(), hotel::kinds(), simulated).await.expect("a store can be made");
+        let mut world = Self::furnished(place, rooms).await;
+        world.storms = Some(SeededRandom::new(seed));
+        world.run(&[]).await;
+        world
+    }
+
+    async fn furnished(place: Throwaway, rooms: usize) -> Self {
         let (property, room_type, plan) = furnish(place.store(), rooms).await;
         let mut world = Self {
             place,
@@ -79,6 +111,8 @@ impl World {
             locks: Locks::with(Trouble::None),
             post: Arc::default(),
             engine: None,
+            storms: None,
+            storm: None,
             property,
             room_type,
             plan,
@@ -94,14 +128,37 @@ impl World {
         let (card, locks, messages) = (self.gateway.clone(), self.locks.clone(), self.post.clone());
         let vendors = Vendors { card, locks, messages };
         let work = hotel::work(services, &vendors).expect("the services exist");
-        self.engine = Some(Engine::start(self.place.store(), work, self.place.engine()));
+        let store = self.open_beside().await;
+        self.engine = Some(Engine::start(&store, work, self.place.engine()));
         self.settle().await;
+    }
+
+    /// The store as services have it: in a simulation as a process of its own, with a storm over its calls.
+    async fn open_beside(&mut self) -> Store {
+        let Some(storms) = &self.storms else { return self.place.store().clone() };
+        let (seed, storm) = (storms.bits(), Arc::new(Storm::new(storms.bits())));
+        self.storm = Some(storm.clone());
+        let options = seeded(Options::new(catalogue(), hotel::kinds()), seed);
+        let options = Options { clock: self.place.engine().clock, simulation: Some(storm), ..options };
+        Store::open(&self.place.address(), options).await.expect("a file that is there can be opened")
+    }
+
+    /// Nothing goes wrong any more, in whatever runs and comes.
+    pub fn calm_down(&mut self) {
+        self.storms = None;
+        if let Some(storm) = self.storm.take() {
+            storm.calm_down();
+        }
     }
 
     /// Stops what runs.
     pub async fn stop(&mut self) {
         if let Some(engine) = self.engine.take() {
             engine.stop().await;
+        }
+        if self.storm.is_some() {
+            // Where it could not say that it gives up its lanes, its leases run out.
+            self.place.clock().advance_ms(LEASE_MS + 1_000);
         }
     }
 
@@ -111,8 +168,18 @@ impl World {
 
     /// Until nothing is left to do at this instant.
     pub async fn settle(&self) {
-        if let Some(engine) = &self.engine {
-            engine.settle().await.expect("it settles");
+        let Some(engine) = &self.engine else { return };
+        if self.storm.is_none() {
+            return engine.settle().await.expect("it settles");
+        }
+        loop {
+            match tokio::time::timeout(Duration::from_secs(1), engine.settle()).await {
+                Ok(Ok(())) => return,
+                // What it asks of the store is lost at times; then it is asked again.
+                Ok(Err(error)) => assert!(matches!(error, karwan::Error::Unreachable { .. }), "{error}"),
+                // A lease that nobody knows of has to run out first.
+                Err(_) => self.place.clock().advance_ms(1_000),
+            }
         }
     }
 
