@@ -8,6 +8,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use crate::error::Error;
@@ -117,6 +118,8 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Error> {
 fn settle(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_millis(BUSY_MS))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // A plan does not depend on what is bound: without this, every statement with a bound LIMIT is prepared anew each time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "memory")
 }
