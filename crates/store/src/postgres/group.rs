@@ -255,6 +255,7 @@ mod tests {
         let _waiting: Vec<_> = (0..100).map(|name| push(&mut queue, set(name, &[], &[]))).collect();
         assert_eq!(queue.take().map(|(_, group)| group.len()), Some(SETS_MAX));
         assert_eq!(queue.take().map(|(_, group)| names(&group)), Some((SETS_MAX as u128..100).collect()));
+        let mut queue = Queue::default();
         let ids: Vec<String> = (0..90 * 20).map(|id| id.to_string()).collect();
         let heavy = |(name, ids): (usize, &[String])| {
             set(name as u128, &[], &ids.iter().map(String::as_str).collect::<Vec<_>>())
