@@ -188,7 +188,8 @@ pub(super) fn functions(name: &str) -> String {
         -- with all.
         CREATE OR REPLACE FUNCTION karwan.read_{name}(p_tenant uuid[], p_id text[])
         RETURNS TABLE (tenant_id uuid, id text, version bigint, shape integer, body text)
-        LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+        LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+        SET plan_cache_mode = force_generic_plan AS $$
         #variable_conflict use_column
         BEGIN
             PERFORM set_config('app.tenants', p_tenant::text, true);

@@ -196,6 +196,7 @@ async fn expand(
     }
     for sql in [
         include_str!("schema/functions.sql"),
+        include_str!("schema/older.sql"),
         include_str!("schema/operator.sql"),
         include_str!("schema/lanes.sql"),
         include_str!("schema/append.sql"),

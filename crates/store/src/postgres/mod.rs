@@ -4,6 +4,7 @@
 //! log and keep what consumers keep. Neither can do the other's work, and the database sees to it.
 
 mod answers;
+mod arrays;
 mod backfill;
 mod backup;
 mod connect;
@@ -15,6 +16,7 @@ mod documents;
 mod error;
 mod flush;
 mod grant;
+mod group;
 mod kinds;
 mod lanes;
 mod log;
@@ -70,7 +72,7 @@ pub(crate) struct Postgres {
     own: Option<own::OwnPool>,
     /// For messages: the URL without its password.
     shown: String,
-    subjects: RwLock<HashMap<String, i32>>,
+    flushes: Arc<flush::Flushes>,
     names: RwLock<HashMap<i32, String>>,
     life: Arc<Life>,
     reads: reads::Reads,
@@ -144,11 +146,11 @@ impl Postgres {
         let subjects: HashMap<String, i32> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         drop(client);
         Ok(Self {
+            names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
+            flushes: flush::Flushes::new(app.clone(), shown.clone(), subjects),
             app,
             relay,
             own: None,
-            names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
-            subjects: RwLock::new(subjects),
             life,
             reads: reads::reads(),
             answers: answers::answers(),
@@ -183,13 +185,13 @@ impl Postgres {
     }
 
     fn subject(&self, name: &str) -> Result<i32, Error> {
-        let subjects = self.subjects.read().expect("nothing panics while holding it");
+        let subjects = self.flushes.subjects.read().expect("nothing panics while holding it");
         subjects.get(name).copied().ok_or_else(|| Error::SubjectUnknown { subject: name.to_owned() })
     }
 
     /// The numbers of these subjects; none where one is not known yet, and rows of it may appear at any time.
     fn subject_ids(&self, names: &[Cow<'static, str>]) -> Option<Vec<i32>> {
-        let subjects = self.subjects.read().expect("nothing panics while holding it");
+        let subjects = self.flushes.subjects.read().expect("nothing panics while holding it");
         names.iter().map(|name| subjects.get(name.as_ref()).copied()).collect()
     }
 
@@ -204,7 +206,7 @@ impl Postgres {
         let rows = client.query(sql, &[&new]).await.map_err(|cause| self.error(cause))?;
         let mut names = self.names.write().expect("nothing panics while holding it");
         names.extend(rows.iter().map(|row| (row.get::<_, i32>(0), row.get::<_, String>(1))));
-        let mut subjects = self.subjects.write().expect("nothing panics while holding it");
+        let mut subjects = self.flushes.subjects.write().expect("nothing panics while holding it");
         subjects.extend(rows.iter().map(|row| (row.get::<_, String>(1), row.get::<_, i32>(0))));
         Ok(())
     }

@@ -13,8 +13,9 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
+use super::arrays::CALL;
 use super::connect::{Hat, IDLE_IN_TRANSACTION_MS, pool_error};
-use super::flush::{Arrays, CALL};
+use super::flush::named;
 use super::{Postgres, error};
 use crate::backend::Refusal;
 use crate::error::Error;
@@ -68,7 +69,7 @@ impl Postgres {
 
     /// Flushes a unit in its own transaction, and commits.
     pub async fn flush_own(&self, own: Transaction, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
-        let arrays = Arrays::of(set, self)?;
+        let arrays = self.flushes.arrays(&[set])?;
         own.check().await?;
         let flushed = async {
             let statement = own.pooled().prepare_cached(&CALL).await?;
@@ -76,7 +77,7 @@ impl Postgres {
         };
         match flushed.await {
             Ok(row) => own.commit().await.map(|()| Flushed { seq: row.get(0) }),
-            Err(cause) => Err(match self.named(error::refusal(&self.shown, cause), set) {
+            Err(cause) => Err(match named(error::refusal(&self.shown, cause), set) {
                 // Before the commit nothing can have been committed.
                 Refusal::Lost(error) => own.cut(error).await.into(),
                 refusal => refusal,

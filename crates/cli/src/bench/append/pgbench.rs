@@ -80,7 +80,8 @@ async fn program(client: &Client) -> Option<PathBuf> {
 async fn statement(client: &Client) -> Result<String, Failure> {
     let sql = "SELECT name, format_type(type, NULL) FROM pg_proc,
                LATERAL unnest(proargnames, proargtypes::oid[]) WITH ORDINALITY AS a(name, type, place)
-               WHERE oid = (SELECT oid FROM pg_proc WHERE proname = 'flush' AND pronamespace = 'karwan'::regnamespace)
+               WHERE oid = (SELECT oid FROM pg_proc WHERE proname = 'flush' AND pronamespace = 'karwan'::regnamespace
+                            ORDER BY pronargs DESC LIMIT 1)
                ORDER BY place";
     let rows = client.query(sql, &[]).await.context("the store has no flush")?;
     let arguments: Vec<String> = rows

@@ -156,55 +156,63 @@ BEGIN
     WHERE consumer = p_consumer AND lane = p_lane;
 END $$;
 
--- Claims events for a consumer, by seq; raises if one was claimed before, or was said to be parked and is not.
+-- Claims events, by seq, each for the consumer of the lane that it names by its place; raises if one was claimed before, or was
+-- said to be parked and is not.
 CREATE OR REPLACE FUNCTION karwan.claim(
-    p_consumer text, p_tenant uuid[], p_event uuid[], p_seq bigint[], p_logged timestamptz[], p_parked boolean[]
+    p_consumer text[], p_hold integer[], p_tenant uuid[], p_event uuid[], p_seq bigint[], p_logged timestamptz[],
+    p_parked boolean[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    done  bigint;
-    given bigint := cardinality(array_positions(p_parked, true));
+    given record;
 BEGIN
-    IF given > 0 THEN
-        DELETE FROM karwan.parked
-        WHERE consumer = p_consumer
-          AND event_id = ANY (SELECT c.event FROM unnest(p_event, p_parked) AS c(event, parked) WHERE c.parked);
-        GET DIAGNOSTICS done = ROW_COUNT;
-        IF done < given THEN
-            RAISE EXCEPTION 'not parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
-        END IF;
+    IF true = ANY (p_parked) THEN
+        FOR given IN
+            SELECT p_consumer[c.hold] AS consumer, c.event FROM unnest(p_hold, p_event, p_parked) AS c(hold, event, parked)
+            WHERE c.parked
+        LOOP
+            DELETE FROM karwan.parked WHERE consumer = given.consumer AND event_id = given.event;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'not parked' USING ERRCODE = 'KW007', DETAIL = given.event;
+            END IF;
+        END LOOP;
     END IF;
-    IF given < cardinality(p_event) THEN
+    IF false = ANY (p_parked) THEN
         -- A live event that is parked waits its turn: its key would overtake itself.
-        PERFORM FROM unnest(p_event, p_parked) AS c(event, parked)
-        WHERE NOT c.parked
-          AND (SELECT p.seq FROM karwan.parked p WHERE p.consumer = p_consumer AND p.event_id = c.event) IS NOT NULL;
+        SELECT c.event INTO given FROM unnest(p_hold, p_event, p_parked) AS c(hold, event, parked)
+        WHERE NOT c.parked AND (
+            SELECT p.seq FROM karwan.parked p WHERE p.consumer = p_consumer[c.hold] AND p.event_id = c.event) IS NOT NULL
+        LIMIT 1;
         IF FOUND THEN
-            RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = p_event[1];
+            RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = given.event;
         END IF;
     END IF;
     -- A plain insert with a handler, as for intents.
     BEGIN
         INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
-        SELECT p_consumer, c.event, c.tenant, c.seq, c.logged
-        FROM unnest(p_tenant, p_event, p_seq, p_logged) AS c(tenant, event, seq, logged)
-        ORDER BY c.seq;
+        SELECT p_consumer[c.hold], c.event, c.tenant, c.seq, c.logged
+        FROM unnest(p_hold, p_tenant, p_event, p_seq, p_logged) AS c(hold, tenant, event, seq, logged)
+        ORDER BY c.seq, p_consumer[c.hold] COLLATE "C";
     EXCEPTION WHEN unique_violation THEN
         -- One that is twice in the claim itself has no other row.
         RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = coalesce((
-            SELECT c.event FROM unnest(p_event, p_seq, p_logged) AS c(event, seq, logged)
-            WHERE (SELECT i.seq FROM karwan.inbox i WHERE i.consumer = p_consumer AND i.event_id = c.event AND i.at = c.logged)
-                IS NOT NULL
+            SELECT c.event FROM unnest(p_hold, p_event, p_seq, p_logged) AS c(hold, event, seq, logged)
+            WHERE (SELECT i.seq FROM karwan.inbox i
+                   WHERE i.consumer = p_consumer[c.hold] AND i.event_id = c.event AND i.at = c.logged) IS NOT NULL
             ORDER BY c.seq LIMIT 1), p_event[1]);
     END;
 END $$;
 
--- Writes everything that a unit, or a batch of them, collected; raises where a rule is broken, and nothing stays.
--- Lock order: the lane; keys by number; unit ids; claims by seq; documents by (kind, tenant, id); deadlines and effects;
+-- Writes everything that a unit, a batch of them, or several of either collected; raises where a rule is broken, and nothing
+-- stays. Who waits longer than `p_wait_ms` for somebody else is refused, where that is given. Its plans look up one row after
+-- the other, whatever was known when they were made, and are made once: for arrays of a few members the planner believes that a
+-- plan for these very members is cheaper, and would make one every time.
+-- Lock order: lanes and keys by number; unit ids; claims by seq; documents by (kind, tenant, id); deadlines and effects;
 -- intents by (tenant, subject, idem); facts last, in emission order.
 CREATE OR REPLACE FUNCTION karwan.flush(
-    p_tenants uuid[],
-    p_consumer text, p_lane integer, p_epoch bigint,
-    p_claim_tenant uuid[], p_claim_event uuid[], p_claim_seq bigint[], p_claim_logged timestamptz[], p_claim_parked boolean[],
+    p_tenants uuid[], p_wait_ms integer,
+    p_consumer text[], p_lane integer[], p_epoch bigint[],
+    p_claim_hold integer[], p_claim_tenant uuid[], p_claim_event uuid[], p_claim_seq bigint[], p_claim_logged timestamptz[],
+    p_claim_parked boolean[],
     p_locks bigint[],
     p_unit_tenant uuid[], p_unit uuid[],
     p_doc_kind text[], p_doc_tenant uuid[], p_doc_id text[], p_doc_version bigint[], p_doc_blind boolean[],
@@ -218,13 +226,25 @@ CREATE OR REPLACE FUNCTION karwan.flush(
     p_tenant uuid[], p_subject integer[], p_key text[], p_slot smallint[], p_event uuid[], p_idem text[], p_hash uuid[],
     p_envelope text[]
 ) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     done bigint;
+    hold record;
 BEGIN
     PERFORM set_config('app.tenants', p_tenants::text, true);
-    IF p_consumer IS NOT NULL THEN
-        PERFORM karwan.check_lane(p_consumer, p_lane, p_epoch);
+    IF p_wait_ms > 0 THEN
+        PERFORM set_config('lock_timeout', p_wait_ms::text, true);
+    END IF;
+    IF cardinality(p_consumer) = 1 THEN
+        PERFORM karwan.check_lane(p_consumer[1], p_lane[1], p_epoch[1]);
+    ELSIF cardinality(p_consumer) > 1 THEN
+        FOR hold IN
+            SELECT h.consumer, h.lane, h.epoch FROM unnest(p_consumer, p_lane, p_epoch) AS h(consumer, lane, epoch)
+            ORDER BY hashtext('karwan.lane.' || h.consumer), h.lane
+        LOOP
+            PERFORM karwan.check_lane(hold.consumer, hold.lane, hold.epoch);
+        END LOOP;
     END IF;
     -- In the order of the array, which is sorted.
     PERFORM pg_advisory_xact_lock(l.number) FROM unnest(p_locks) AS l(number);
@@ -238,11 +258,21 @@ BEGIN
         END IF;
     END IF;
     IF cardinality(p_claim_event) > 0 THEN
-        PERFORM karwan.claim(p_consumer, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_logged, p_claim_parked);
+        PERFORM karwan.claim(p_consumer, p_claim_hold, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_logged, p_claim_parked);
     END IF;
     IF cardinality(p_doc_id) > 0 THEN
         PERFORM karwan.write_documents(p_doc_kind, p_doc_tenant, p_doc_id, p_doc_version, p_doc_blind, p_doc_action,
                                        p_doc_shape, p_doc_body, p_doc_width, p_doc_fields);
+    END IF;
+    IF cardinality(p_due_id) > 0 OR cardinality(p_fired_id) > 1 THEN
+        -- Locked in their order first, so that a cancel and a set of two units do not cross.
+        PERFORM FROM (
+            SELECT * FROM (
+                SELECT * FROM unnest(p_fired_tenant, p_fired_kind, p_fired_id) AS f(tenant, kind, id)
+                UNION ALL SELECT * FROM unnest(p_due_tenant, p_due_kind, p_due_id)) AS wanted
+            ORDER BY tenant, kind COLLATE "C", id COLLATE "C") AS n,
+        LATERAL (
+            SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
     END IF;
     IF cardinality(p_fired_id) > 0 THEN
         DELETE FROM karwan.deadline d
@@ -263,9 +293,6 @@ BEGIN
         END IF;
     END IF;
     IF cardinality(p_due_id) > 0 THEN
-        -- Locked in their order first, so that a cancel and a set of two units do not cross.
-        PERFORM FROM unnest(p_due_tenant, p_due_kind, p_due_id) AS n(tenant, kind, id), LATERAL (
-            SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
         DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
         WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
         INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, try_at, body, token, cause)
