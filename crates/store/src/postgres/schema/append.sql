@@ -30,7 +30,7 @@ $$;
 
 -- A text as jsonb, or NULL where it is none (jsonb refuses \u0000).
 CREATE OR REPLACE FUNCTION karwan.as_jsonb(value text) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN value::jsonb;
 EXCEPTION WHEN others THEN
@@ -39,7 +39,7 @@ END $$;
 
 -- The same as json, which keeps every byte.
 CREATE OR REPLACE FUNCTION karwan.as_json(value text) RETURNS json
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN value::json;
 EXCEPTION WHEN others THEN
