@@ -209,7 +209,7 @@ async fn who_rests_on_what_another_writes_does_not_share_with_it_and_who_only_lo
     let store = &fixture.store;
     put(store, 1, "hot").commit().await.unwrap();
     let looking = [resting(store, "hot", "a").await, resting(store, "hot", "b").await].map(commit);
-    join_all(looking).await.into_iter().for_each(|outcome| drop(outcome.unwrap()));
+    join_all(looking).await.into_iter().for_each(|outcome| _ = outcome.unwrap());
     let shared = transactions(&fixture, &["a", "b"]);
     assert!(is_one(&shared), "{shared:?}");
 
@@ -218,7 +218,7 @@ async fn who_rests_on_what_another_writes_does_not_share_with_it_and_who_only_lo
     let [looking, free] = [resting(store, "hot", "d").await, put(store, 1, "e")].map(commit);
     let mut outcomes = join_all([commit(writing), looking, free]).await;
     assert!(matches!(outcomes.remove(1), Err(Error::Conflict { .. })), "it rested on the version before");
-    outcomes.into_iter().for_each(|outcome| drop(outcome.unwrap()));
+    outcomes.into_iter().for_each(|outcome| _ = outcome.unwrap());
     let shared = transactions(&fixture, &["c", "hot", "e"]);
     assert!(is_one(&shared), "{shared:?}");
 }
