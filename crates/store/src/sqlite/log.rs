@@ -8,7 +8,7 @@ use karwan_envelope::ids::EventId;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
-use crate::log::{Filter, LogRow, Seq};
+use crate::log::{Behind, Filter, LogRow, Seq};
 use crate::sqlite::error::Fault;
 use crate::write_set::TenantBits;
 
@@ -73,6 +73,18 @@ pub(super) fn rows(
         }
     }
     Ok(rows)
+}
+
+/// Rows of several tenants, each after a number of its own; a list for each.
+pub(super) fn rows_apart(
+    connection: &Connection,
+    behind: &[Behind],
+    until: Seq,
+    filter: &Filter,
+    limit: usize,
+) -> Result<Vec<Vec<LogRow>>, Fault> {
+    let of = |tenant| Filter { tenant: Some(tenant), ..filter.clone() };
+    behind.iter().map(|it| rows(connection, it.after, until, &of(it.tenant), limit)).collect()
 }
 
 /// Who has rows between two numbers: from one tenant to the next along the index, and a look at each.

@@ -273,13 +273,8 @@ impl Sqlite {
         filter: &Filter,
         limit: usize,
     ) -> Result<Vec<Vec<LogRow>>, Error> {
-        let of = |behind: &Behind| Filter { tenant: Some(behind.tenant), ..filter.clone() };
-        let asked: Vec<(Seq, Filter)> = behind.iter().map(|behind| (behind.after, of(behind))).collect();
-        self.read(move |connection| {
-            let rows = |(after, filter): &(Seq, Filter)| log::rows(connection, *after, until, filter, limit);
-            asked.iter().map(rows).collect()
-        })
-        .await
+        let (behind, filter) = (behind.to_vec(), filter.clone());
+        self.read(move |connection| log::rows_apart(connection, &behind, until, &filter, limit)).await
     }
 
     pub async fn schema(&self, hash: &str) -> Result<Option<String>, Error> {
