@@ -104,12 +104,15 @@ struct Running {
     from: Timestamp,
     began: Instant,
     limit: Duration,
+    /// When it has taken too long. Those of a batch that run beside each other have one: where the first of them is found out, so is
+    /// every other that hangs.
+    until: Instant,
     late: Late,
 }
 
 impl Running {
     async fn verdict(&mut self, store: &Store) -> Result<Verdict, Failure> {
-        let ended = tokio::time::timeout_at(self.began + self.limit, &mut self.task).await;
+        let ended = tokio::time::timeout_at(self.until, &mut self.task).await;
         store.heard("a handler has ended").await;
         match ended {
             Ok(Ok(verdict)) => verdict,
@@ -136,7 +139,7 @@ struct Ran {
 impl Drop for Running {
     fn drop(&mut self) {
         // It hangs beside one that was found out first.
-        if !self.task.is_finished() && self.began.elapsed() >= self.limit {
+        if !self.task.is_finished() && Instant::now() >= self.until {
             self.late.note(self.envelope.id);
         }
         self.task.abort();
@@ -288,6 +291,8 @@ impl Worker {
             let first = !in_order && keys.insert((row.tenant, row.key.as_str()));
             running.push((first.then(|| self.spawn(tx, row, envelope.clone())), envelope));
         }
+        let until = Instant::now() + self.consumer.limit;
+        running.iter_mut().filter_map(|(beside, _)| beside.as_mut()).for_each(|beside| beside.until = until);
         let (mut ran, mut again) = (Vec::with_capacity(rows.len()), 0);
         for (place, (row, (beside, envelope))) in rows.iter().zip(running).enumerate() {
             if let Some(mut beside) = beside {
@@ -449,8 +454,8 @@ impl Worker {
                 None => Ok(Verdict::Later(NOT_HERE.to_owned())),
             }
         });
-        let (from, began) = (self.shared.clock.now(), Instant::now());
-        Running { task, envelope, from, began, limit: self.consumer.limit, late: self.late.clone() }
+        let (from, began, limit) = (self.shared.clock.now(), Instant::now(), self.consumer.limit);
+        Running { task, envelope, from, began, limit, until: began + limit, late: self.late.clone() }
     }
 
     /// Counts a handler that has run, and tells of it.
