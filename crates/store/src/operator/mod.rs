@@ -54,7 +54,7 @@ pub struct Operator {
 
 impl Operator {
     /// A handle on a migrated store, which may be in use by other processes. On Postgres the login needs
-    /// `karwan_maintenance`.
+    /// `karwan_maintenance`; a node's is enough to stop keys and consumers and to let them go on.
     pub fn new(address: &Address, catalogues: Vec<Arc<Catalogue>>) -> Self {
         Self { address: address.clone(), catalogues, clock: Arc::new(SystemClock) }
     }

@@ -21,13 +21,16 @@ GRANT SELECT ON karwan.action, karwan.paused_key, karwan.revision, karwan.select
 GRANT INSERT, UPDATE, DELETE ON karwan.attempt, karwan.relay TO karwan_relay;
 GRANT INSERT, UPDATE, DELETE ON karwan.parked, karwan.dead, karwan.inbox, karwan.paused_key, karwan.revision, karwan.selection,
     karwan.aside, karwan.attempt, karwan.suspension TO karwan_maintenance;
+-- A node stops a consumer that fails for every key; it may stop a key too, and says so as an operator does.
+GRANT INSERT, DELETE ON karwan.paused_key TO karwan_relay;
+GRANT INSERT, UPDATE ON karwan.revision TO karwan_relay;
 -- An action stays.
-GRANT INSERT ON karwan.action TO karwan_maintenance;
+GRANT INSERT ON karwan.action TO karwan_relay, karwan_maintenance;
 GRANT INSERT, DELETE ON karwan.repair TO karwan_maintenance;
 GRANT UPDATE (undone_by, detail) ON karwan.action TO karwan_maintenance;
 GRANT UPDATE ON karwan.effect, karwan.lane TO karwan_maintenance;
 GRANT EXECUTE ON FUNCTION karwan.subject_name(integer) TO karwan_relay, karwan_maintenance;
-GRANT EXECUTE ON FUNCTION karwan.stop_lane(text, uuid, text) TO karwan_maintenance;
+GRANT EXECUTE ON FUNCTION karwan.stop_lane(text, uuid, text) TO karwan_relay, karwan_maintenance;
 GRANT EXECUTE ON FUNCTION karwan.note_attempt(text, uuid, uuid, text, integer, text),
     karwan.save_relay(text, integer, bigint, bigint, bigint, bigint), karwan.rewind(text, integer, bigint, bigint) TO karwan_relay;
 -- Moving consumers, and retention.

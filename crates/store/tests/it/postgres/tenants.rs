@@ -1,5 +1,6 @@
 //! Tenants do not see each other, whatever SQL is written, unless it sets the other tenant.
 
+use karwan_store::operator::{Operator, Who};
 use karwan_store::{Error, Options, Store, migrate};
 use karwan_testkit::postgres::postgres;
 
@@ -72,6 +73,12 @@ async fn a_nodes_login_without_a_hat_reads_nothing() {
     let checks = karwan_store::doctor::doctor(&address, 0).await.unwrap();
     let bad: Vec<_> = checks.iter().filter(|check| check.health == karwan_store::doctor::Health::Bad).collect();
     assert!(bad.is_empty(), "{bad:?}");
+    // It stops a key and lets it go on, as it stops a consumer. What it did stays.
+    let (who, operator) = (Who { actor: login, reason: "slow".to_owned() }, Operator::new(&address, Vec::new()));
+    assert!(operator.pause_key(&who, "sales-service.orders", 1, "o-1").await.unwrap());
+    assert!(operator.resume_key(&who, "sales-service.orders", 1, "o-1").await.unwrap());
+    let relay = "SET ROLE karwan_relay; DELETE FROM karwan.action";
+    assert!(fixture.database.psql_as(&who.actor, relay).unwrap_err().contains("permission denied"));
 }
 
 #[tokio::test]
