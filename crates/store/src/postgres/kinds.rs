@@ -201,23 +201,31 @@ pub(super) fn functions(name: &str) -> String {
     )
 }
 
-/// The dispatch over all kinds and signatures that the store has.
+/// A choice among tokens, which are sorted: halved until one is left. A store has dozens, and every comparison is an expression.
+fn choice(what: &str, tokens: &[(String, String)], call: &dyn Fn(&str, &str) -> String) -> String {
+    match tokens {
+        [] => "NULL;\n".to_owned(),
+        // Refuses any other.
+        [(kind, token)] => format!("CASE {what} WHEN '{token}' THEN PERFORM {}; END CASE;\n", call(kind, token)),
+        _ => {
+            let (low, high) = tokens.split_at(tokens.len() / 2);
+            let (least, low, high) = (&high[0].1, choice(what, low, call), choice(what, high, call));
+            format!("IF {what} < '{least}' COLLATE \"C\" THEN\n{low}ELSE\n{high}END IF;\n")
+        }
+    }
+}
+
+/// The dispatch over all kinds and signatures that the store has; sorted by their bytes.
 pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
-    let locks: String = tokens
-        .iter()
-        .map(|(kind, token)| {
-            format!("WHEN '{token}' THEN PERFORM karwan.lock_{kind}(p_tenant[i], p_id[i], p_version[i], p_blind[i], p_action[i]);\n")
-        })
-        .collect();
-    let puts: String = tokens
-        .iter()
-        .map(|(_, token)| {
-            format!(
-                "WHEN '{token}' THEN PERFORM karwan.put_{token}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z],
-                    p_action[a:z], p_shape[a:z], p_body[a:z], p_width, p_fields[(a - 1) * p_width + 1 : z * p_width]);\n"
-            )
-        })
-        .collect();
+    let locks = choice("p_kind[a]", tokens, &|kind, _| {
+        format!("karwan.lock_{kind}(p_tenant[i], p_id[i], p_version[i], p_blind[i], p_action[i])")
+    });
+    let puts = choice("p_kind[a]", tokens, &|_, token| {
+        format!(
+            "karwan.put_{token}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z], p_action[a:z], p_shape[a:z],
+                p_body[a:z], p_width, p_fields[(a - 1) * p_width + 1 : z * p_width])"
+        )
+    });
     format!(
         "CREATE OR REPLACE FUNCTION karwan.write_documents(
             p_kind text[], p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[],
@@ -227,25 +235,28 @@ pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
             n integer := cardinality(p_id);
             a integer := 1;
             z integer;
+            weakest   smallint;
+            strongest smallint;
         BEGIN
-            -- With a check among them, documents are locked one by one in their order, each in its strongest mode: puts first
-            -- and checks after deadlocked.
-            IF -1 = ANY (p_action) OR 0 = ANY (p_action) OR 1 = ANY (p_action) THEN
-                FOR i IN 1..n LOOP
-                    CASE p_kind[i]
-                    {locks}
-                    END CASE;
-                END LOOP;
-            END IF;
+            -- Kind by kind, so that everything is locked in its order.
             WHILE a <= n LOOP
                 z := a;
+                weakest := p_action[a];
+                strongest := weakest;
                 WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
                     z := z + 1;
+                    weakest := least(weakest, p_action[z]);
+                    strongest := greatest(strongest, p_action[z]);
                 END LOOP;
-                IF 2 = ANY (p_action[a:z]) OR 3 = ANY (p_action[a:z]) THEN
-                    CASE p_kind[a]
+                -- A put locks in this order, too. With a check among them, documents are locked one by one, each in its strongest
+                -- mode: puts first and checks after deadlocked.
+                IF weakest < 2 THEN
+                    FOR i IN a..z LOOP
+                        {locks}
+                    END LOOP;
+                END IF;
+                IF strongest >= 2 THEN
                     {puts}
-                    END CASE;
                 END IF;
                 a := z + 1;
             END LOOP;
@@ -253,15 +264,20 @@ pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
     )
 }
 
+/// Whose rows a flush sees: those of the tenants that it named. Written so that no index is sought by it: every statement names the
+/// tenant and the id itself, and with a list of tenants beside them the planner takes the primary key for no better than any index
+/// that begins with the tenant. On a plan that was made when the table was empty it then read all of a tenant's documents for each.
+pub(super) const OF_FLUSH: &str =
+    "coalesce(tenant_id, tenant_id) = ANY ((SELECT current_setting('app.tenants', true)::uuid[])::uuid[])";
+
 /// Row-level security that bites: forced, a policy a role. A tenant's rows for the application, a list of tenants for the
 /// flush, all of them for the two cross-tenant roles where they have a grant at all.
 pub(super) fn secured(table: &str) -> String {
     let one = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid";
-    let list = "tenant_id = ANY ((SELECT current_setting('app.tenants', true)::uuid[])::uuid[])";
     let mut sql = format!(
         "ALTER TABLE karwan.{table} ENABLE ROW LEVEL SECURITY;
          ALTER TABLE karwan.{table} FORCE ROW LEVEL SECURITY;
-         CREATE POLICY {table}_of_flush ON karwan.{table} TO karwan_owner USING ({list}) WITH CHECK ({list});
+         CREATE POLICY {table}_of_flush ON karwan.{table} TO karwan_owner USING ({OF_FLUSH}) WITH CHECK ({OF_FLUSH});
          CREATE POLICY {table}_of_tenant ON karwan.{table} FOR SELECT TO karwan_app USING ({one});
          CREATE POLICY {table}_of_maintenance ON karwan.{table} TO karwan_maintenance USING (true) WITH CHECK (true);"
     );
@@ -275,6 +291,21 @@ pub(super) fn secured(table: &str) -> String {
         sql.push_str("CREATE POLICY log_numbers ON karwan.log FOR SELECT TO karwan_owner USING (true);");
     }
     sql
+}
+
+/// The same for tables that were made before schema 3, whose policy was one that indexes are sought by.
+pub(super) fn secured_again() -> String {
+    let list = OF_FLUSH.replace('\'', "''");
+    format!(
+        "DO $$
+        DECLARE
+            old record;
+        BEGIN
+            FOR old IN SELECT tablename, policyname FROM pg_policies WHERE schemaname = 'karwan' AND policyname = tablename || '_of_flush' LOOP
+                EXECUTE format('ALTER POLICY %I ON karwan.%I USING ({list}) WITH CHECK ({list})', old.policyname, old.tablename);
+            END LOOP;
+        END $$"
+    )
 }
 
 /// What the application and maintenance may do with a kind's documents.

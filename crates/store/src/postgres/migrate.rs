@@ -191,6 +191,9 @@ async fn expand(
             tx.batch_execute(&kinds::secured(table)).await.map_err(bad)?;
         }
     }
+    if found.is_some_and(|found| found < 3) {
+        tx.batch_execute(&kinds::secured_again()).await.map_err(bad)?;
+    }
     if found != Some(SCHEMA) {
         steps.push(format!("schema {SCHEMA}"));
     }
@@ -288,7 +291,7 @@ async fn expand_kind(store: &str, tx: &Transaction<'_>, of: &KindType) -> Result
 /// The puts of every signature that any program of this store declared, and the dispatch over them.
 async fn dispatch(tx: &Transaction<'_>) -> Result<(), tokio_postgres::Error> {
     let mut tokens = Vec::new();
-    for row in tx.query("SELECT kind, token, fields FROM karwan.signature ORDER BY token", &[]).await? {
+    for row in tx.query("SELECT kind, token, fields FROM karwan.signature ORDER BY token COLLATE \"C\"", &[]).await? {
         let (kind, token, names): (String, String, Vec<String>) = (row.get(0), row.get(1), row.get(2));
         let sql = "SELECT name, of FROM karwan.field WHERE kind = $1 ORDER BY name";
         let fields = tx.query(sql, &[&kind]).await?;

@@ -284,9 +284,10 @@ BEGIN
         END IF;
     END IF;
     IF cardinality(p_settled) > 0 THEN
+        -- Not by `=`: the planner would look for them among all that are open.
         UPDATE karwan.effect e SET state = 'done'
         FROM unnest(p_settled_tenant, p_settled) AS n(tenant, id)
-        WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state = 'answered';
+        WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state IS NOT DISTINCT FROM 'answered';
         GET DIAGNOSTICS done = ROW_COUNT;
         IF done < cardinality(p_settled) THEN
             RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the effect ' || p_settled[1];

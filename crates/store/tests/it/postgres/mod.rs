@@ -9,6 +9,7 @@ mod guide;
 mod interleavings;
 mod lost;
 mod own_tables;
+mod plans;
 mod schedules;
 mod shared;
 mod tenants;

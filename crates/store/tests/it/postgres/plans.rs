@@ -1,0 +1,45 @@
+//! What the planner makes of the flush: the functions keep their plans, also those that were made when a table was empty.
+
+use karwan_store::{Address, migrate};
+use karwan_testkit::postgres::postgres;
+
+use super::Fixture;
+use crate::shop::{catalogue, kinds};
+
+/// How a flush would find documents and effects, in a database without a row.
+fn plans(fixture: &Fixture) -> String {
+    let explained = "SET ROLE karwan_owner; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
+        SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+        PREPARE put (uuid, text) AS SELECT version FROM karwan.doc_order WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE;
+        PREPARE settle (uuid[], uuid[]) AS UPDATE karwan.effect e SET state = 'done' FROM unnest($1, $2) AS n(tenant, id)
+            WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state IS NOT DISTINCT FROM 'answered';
+        EXPLAIN EXECUTE put (NULL, NULL); EXPLAIN EXECUTE settle (NULL, NULL)";
+    fixture.database.psql(explained).unwrap()
+}
+
+#[tokio::test]
+async fn a_document_and_an_effect_are_found_by_their_keys_also_where_there_is_none_yet() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let plans = plans(&fixture);
+    assert!(plans.contains("Index Scan using docp_order"), "{plans}");
+    assert!(plans.contains("Index Scan using effect_pkey"), "{plans}");
+}
+
+#[tokio::test]
+async fn a_store_of_the_schema_before_gets_the_policies_of_this_one() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let policies = "SELECT string_agg(DISTINCT qual || coalesce(with_check, ''), ',') FROM pg_policies WHERE policyname LIKE '%\\_of\\_flush'";
+    let new = fixture.database.psql(policies).unwrap();
+    let old = "tenant_id = ANY ((SELECT current_setting('app.tenants', true)::uuid[])::uuid[])";
+    for table in ["doc_order", "effect"] {
+        let policy = format!("ALTER POLICY {table}_of_flush ON karwan.{table} USING ({old}) WITH CHECK ({old})");
+        fixture.database.psql(&policy).unwrap();
+    }
+    fixture.database.psql("UPDATE karwan.meta SET schema = 2").unwrap();
+    assert!(!plans(&fixture).contains("docp_order"), "the old policy hides the key");
+    let address: Address = fixture.database.url().parse().unwrap();
+    migrate(&address, &[&catalogue()], &kinds(), &|_, _, _| {}).await.unwrap();
+    assert_eq!(fixture.database.psql(policies).unwrap(), new);
+}
