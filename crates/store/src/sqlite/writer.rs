@@ -50,11 +50,16 @@ struct Work<T, W> {
 }
 
 impl Writer {
-    /// Starts the thread. The lock goes when the connection has been closed.
-    pub fn start(connection: Connection, lock: FileLock) -> std::io::Result<Self> {
+    /// Starts the thread. The lock goes when the connection has been closed. `ended` hears whether a group was committed, before
+    /// its callers do.
+    pub fn start(
+        connection: Connection,
+        lock: FileLock,
+        ended: impl Fn(bool) + Send + 'static,
+    ) -> std::io::Result<Self> {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
         let thread = std::thread::Builder::new().name("karwan-sqlite".to_owned()).spawn(move || {
-            write(&connection, waiting);
+            write(&connection, waiting, ended);
             drop(connection);
             drop(lock);
         })?;
@@ -77,7 +82,7 @@ impl Writer {
         let (caller, answer) = oneshot::channel();
         let job = Box::new(Work { work: Some(work), outcome: None, caller });
         if let Some(connection) = &self.inline {
-            write_group(&connection.lock().expect("nothing panics while holding it"), job, || None);
+            write_group(&connection.lock().expect("nothing panics while holding it"), job, || None, drop);
         } else {
             let queue = self.queue.as_ref().ok_or(Error::Closed)?;
             queue.send(job).await.map_err(|_| Error::Closed)?;
@@ -124,20 +129,26 @@ where
     }
 }
 
-fn write(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+fn write(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>, ended: impl Fn(bool)) {
     while let Some(first) = waiting.blocking_recv() {
-        write_group(connection, first, || waiting.try_recv().ok());
+        write_group(connection, first, || waiting.try_recv().ok(), &ended);
     }
 }
 
 /// Commits a piece of work with those that are waiting, and answers all of them.
-fn write_group(connection: &Connection, first: Box<dyn Job>, waiting: impl FnMut() -> Option<Box<dyn Job>>) {
+fn write_group(
+    connection: &Connection,
+    first: Box<dyn Job>,
+    waiting: impl FnMut() -> Option<Box<dyn Job>>,
+    ended: impl Fn(bool),
+) {
     let mut group = Vec::new();
     let outcome = commit(connection, first, waiting, &mut group);
     if outcome.is_err() && !connection.is_autocommit() {
         // Failing here, it fails again at the next BEGIN, and says so there.
         drop(connection.execute_batch("ROLLBACK"));
     }
+    ended(outcome.is_ok());
     for job in group {
         job.answer(outcome.clone());
     }
