@@ -29,6 +29,9 @@ pub struct KeyRing {
     pub asked: u32,
     /// The credential that is wanted, being made or live; none where there is none.
     pub current: Option<KeyCredentialId>,
+    /// The last one that was given up, and is ended: the front desk may be seeing to it.
+    #[serde(default)]
+    pub given_up: Option<KeyCredentialId>,
     /// Why no key is issued any more; none while one may be.
     pub ended: Option<RevocationReason>,
     /// What led to it: a key that is asked for again belongs to the booking's trace.

@@ -136,6 +136,7 @@ async fn confirmed(tx: TenantTx, confirmed: Received<BookingConfirmed>) -> Resul
         valid_until: confirmed.stay.check_out_at,
         asked: 0,
         current: None,
+        given_up: None,
         ended: None,
         cause: Some((&tx.context().cause).into()),
     };
@@ -239,7 +240,9 @@ async fn end(tx: &TenantTx, mut ring: KeyRing, reason: RevocationReason) -> Resu
             ask(tx, &credential);
             tx.put(credential);
         }
-        seen_to(tx, current, ManualTask::Issue).await?;
+    }
+    for key in ring.current.into_iter().chain(ring.given_up) {
+        seen_to(tx, key, ManualTask::Issue).await?;
     }
     tx.put(ring);
     Ok(())
@@ -478,12 +481,14 @@ pub(super) async fn over(tx: &TenantTx, mut credential: Credential, vendor_revok
         KeyState::Requested | KeyState::Issued | KeyState::Revoked => return Ok(()),
     }
     tx.transition(KEY, credential.state.name(), KeyState::Revoked.name());
+    let given_up = credential.state == KeyState::Failed;
     credential.state = KeyState::Revoked;
     tx.cancel_deadline(ASK_AGAIN, &credential.key_credential_id.to_string());
     tx.cancel_deadline(REVOCATION_DUE, &credential.key_credential_id.to_string());
     let mut ring: KeyRing = tx.get(&credential.reservation_id.to_string()).await?;
     if ring.current == Some(credential.key_credential_id) {
         ring.current = None;
+        ring.given_up = given_up.then_some(credential.key_credential_id);
         tx.put(ring);
     }
     tx.put(credential);

@@ -118,6 +118,27 @@ fn a_vendor_that_fails_puts_the_key_on_the_manual_queue() {
     });
 }
 
+/// The key was given up and everything of it ended before the guest cancels: nobody makes another for a stay that is over.
+#[test]
+fn a_cancelled_stay_leaves_the_front_desk_no_key_to_issue() {
+    run(async || {
+        let locks = Locks::with(Trouble::Refuses);
+        let desk = desk(&locks).await;
+        let booking = told::confirmed(10);
+        desk.tell(&booking).await;
+        desk.settle().await;
+        locks.mend();
+        desk.pass_ms(600_000).await;
+        let queue =
+            async || commands::queue(desk.place.store(), &context(), told::property()).await.expect("the queue");
+        assert_eq!(queue().await.len(), 1);
+        desk.tell(&told::cancelled(&booking)).await;
+        desk.settle().await;
+        assert_eq!(queue().await, []);
+        desk.close().await;
+    });
+}
+
 #[test]
 fn a_refusal_that_is_final_is_not_repeated() {
     run(async || {
