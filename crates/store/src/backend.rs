@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
 use crate::lanes::Declared;
-use crate::log::{Behind, Filter, Holder, LogRow, Position, Seq};
+use crate::log::{Apart, Filter, Holder, LogRow, Position, Seq};
 use crate::outbox::{Topic, TopicReport};
 use crate::postgres::own::Transaction;
 use crate::query::Parts;
@@ -225,14 +225,8 @@ impl Backend {
     }
 
     /// Rows of several tenants, each after a number of its own; a list for each.
-    pub async fn rows_apart(
-        &self,
-        behind: &[Behind],
-        until: Seq,
-        filter: &Filter,
-        limit: usize,
-    ) -> Result<Vec<Vec<LogRow>>, Error> {
-        on_both!(self, store => store.rows_apart(behind, until, filter, limit).await)
+    pub async fn rows_apart(&self, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Error> {
+        on_both!(self, store => store.rows_apart(asked).await)
     }
 
     /// The schema with this content hash, as some program brought it.

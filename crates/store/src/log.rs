@@ -81,8 +81,11 @@ pub struct Filter {
     /// Not these tenants.
     pub except: Vec<TenantBits>,
     /// Rows of other subjects come without their envelopes, which are most of what is read.
-    pub envelopes_of: Option<Arc<[Cow<'static, str>]>>,
+    pub envelopes_of: Option<Wanted>,
 }
+
+/// Subjects that somebody handles.
+pub type Wanted = Arc<[Cow<'static, str>]>;
 
 /// Rows of one tenant after a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +94,19 @@ pub struct Behind {
     pub tenant: TenantBits,
     /// The number.
     pub after: Seq,
+}
+
+/// What is read of several tenants in one look.
+#[derive(Debug, Clone, Default)]
+pub struct Apart {
+    /// Whose rows, and from where on.
+    pub behind: Vec<Behind>,
+    /// Up to this number.
+    pub until: Seq,
+    /// No more rows than these of each.
+    pub limit: usize,
+    /// See [`Filter::envelopes_of`].
+    pub envelopes_of: Option<Wanted>,
 }
 
 /// A pattern over subjects: segments, `*` for any one, `>` at the end for one or more.

@@ -7,7 +7,7 @@ use karwan_envelope::ids::EventId;
 use crate::backend::Backend;
 use crate::bell::Listening;
 use crate::error::Error;
-use crate::log::{Behind, Filter, Holder, LogPage, LogRow, PAGE_MAX, Position, Seq};
+use crate::log::{Apart, Filter, Holder, LogPage, LogRow, PAGE_MAX, Position, Seq};
 use crate::retention::Stretch;
 use crate::store::Store;
 use crate::write_set::{Claim, TenantBits};
@@ -104,17 +104,10 @@ impl RelayTx {
         self.backend.rows(after, until, filter, limit).await
     }
 
-    /// Rows of several tenants, each after a number of its own and no more than so many of it, up to a number that is
-    /// [`Self::safe`]; a list for each, in order. One look for all of them: many tenants may have a few rows each. The filter
-    /// says whose envelopes are wanted, and nothing else.
-    pub async fn rows_apart(
-        &self,
-        behind: &[Behind],
-        until: Seq,
-        filter: &Filter,
-        limit: usize,
-    ) -> Result<Vec<Vec<LogRow>>, Error> {
-        self.backend.rows_apart(behind, until, filter, limit).await
+    /// Rows of several tenants up to a number that is [`Self::safe`]; a list for each, in order. One look for all of them: many
+    /// tenants may have a few rows each.
+    pub async fn rows_apart(&self, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Error> {
+        self.backend.rows_apart(asked).await
     }
 
     /// Who has rows between two numbers; a skip over tenants, not a scan of rows.

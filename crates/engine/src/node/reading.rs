@@ -1,10 +1,10 @@
 //! Reading the log for the lanes that are held.
 
 use karwan_store::Error;
-use karwan_store::log::{self, Filter, Seq};
+use karwan_store::log::{self, Filter, Seq, Wanted};
 
 use super::Shared;
-use super::state::{Behind, Page, Plan, Wanted};
+use super::state::{Behind, Page, Plan};
 
 /// With fewer rows queued, what is committed is read at once.
 const HUNGRY: usize = 500;
@@ -98,9 +98,9 @@ impl Shared {
     /// Reads on in tenants that are read apart; whether there may be more.
     async fn read_apart(&self, of: &[Behind], limit: usize, reading: u64, wanted: &Wanted) -> Result<bool, Error> {
         let until = self.state().read;
-        let filter = Filter { envelopes_of: Some(wanted.clone()), ..Filter::default() };
-        let asked: Vec<_> = of.iter().map(|it| log::Behind { tenant: it.tenant, after: it.after }).collect();
-        let lists = self.store.relay().rows_apart(&asked, until, &filter, limit).await?;
+        let behind = of.iter().map(|it| log::Behind { tenant: it.tenant, after: it.after }).collect();
+        let asked = log::Apart { behind, until, limit, envelopes_of: Some(wanted.clone()) };
+        let lists = self.store.relay().rows_apart(&asked).await?;
         self.store.heard("a page of tenants that are read apart").await;
         let mut state = self.state();
         if state.reading != reading {

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use karwan_store::log::{LogRow, Seq};
+use karwan_store::log::{LogRow, Seq, Wanted};
 use karwan_store::write_set::{LaneHold, TenantBits};
 
 use super::ahead::{Amount, ReadAhead};
@@ -72,9 +72,6 @@ pub(super) struct Page {
     /// Nobody handles other subjects.
     pub wanted: Wanted,
 }
-
-/// Subjects that somebody handles.
-pub(super) type Wanted = Arc<[Cow<'static, str>]>;
 
 /// A tenant, how far it was read apart, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]

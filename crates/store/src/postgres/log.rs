@@ -14,7 +14,7 @@ use super::flush::millis;
 use super::{Postgres, error};
 use crate::error::Error;
 use crate::horizon::Horizon;
-use crate::log::{Behind, Filter, Holder, LogRow, Seq};
+use crate::log::{Apart, Filter, Holder, LogRow, Seq};
 use crate::retention::Stretch;
 use crate::write_set::TenantBits;
 
@@ -131,24 +131,18 @@ impl Postgres {
         Ok(rows.iter().map(|row| self.log_row(row)).collect())
     }
 
-    pub async fn rows_apart(
-        &self,
-        behind: &[Behind],
-        until: Seq,
-        filter: &Filter,
-        limit: usize,
-    ) -> Result<Vec<Vec<LogRow>>, Error> {
+    pub async fn rows_apart(&self, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Error> {
         let client = self.relay().await?;
-        let tenants: Vec<Uuid> = behind.iter().map(|it| Uuid::from_u128(it.tenant)).collect();
-        let after: Vec<Seq> = behind.iter().map(|it| it.after).collect();
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let wanted = filter.envelopes_of.as_deref().and_then(|subjects| self.subject_ids(subjects));
+        let tenants: Vec<Uuid> = asked.behind.iter().map(|it| Uuid::from_u128(it.tenant)).collect();
+        let after: Vec<Seq> = asked.behind.iter().map(|it| it.after).collect();
+        let limit = i64::try_from(asked.limit).unwrap_or(i64::MAX);
+        let wanted = asked.envelopes_of.as_deref().and_then(|subjects| self.subject_ids(subjects));
         let statement = client.prepare_cached(include_str!("schema/rows_apart.sql")).await;
         let statement = statement.map_err(|cause| self.error(cause))?;
-        let rows = client.query(&statement, &[&tenants, &after, &until, &limit, &wanted]).await;
+        let rows = client.query(&statement, &[&tenants, &after, &asked.until, &limit, &wanted]).await;
         let rows = rows.map_err(|cause| self.error(cause))?;
         self.learn(&client, rows.iter().map(|row| row.get(2))).await?;
-        let mut lists: Vec<Vec<LogRow>> = vec![Vec::new(); behind.len()];
+        let mut lists: Vec<Vec<LogRow>> = vec![Vec::new(); asked.behind.len()];
         for row in &rows {
             let place = usize::try_from(row.get::<_, i64>(8) - 1).unwrap_or_default();
             if let Some(list) = lists.get_mut(place) {

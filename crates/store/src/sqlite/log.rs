@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use super::{GLANCE_MAX, Sqlite};
 use crate::error::Error;
-use crate::log::{Behind, Filter, LogRow, Seq};
+use crate::log::{Apart, Behind, Filter, LogRow, Seq};
 use crate::sqlite::error::Fault;
 use crate::sqlite::subjects::Subjects;
 use crate::write_set::TenantBits;
@@ -29,19 +29,14 @@ impl Sqlite {
         self.read(move |connection| rows(connection, &subjects, (after, until), &filter, limit)).await
     }
 
-    pub async fn rows_apart(
-        &self,
-        behind: &[Behind],
-        until: Seq,
-        filter: &Filter,
-        limit: usize,
-    ) -> Result<Vec<Vec<LogRow>>, Error> {
-        let of = |behind: &Behind| Filter { tenant: Some(behind.tenant), ..filter.clone() };
-        let asked: Vec<(Seq, Filter)> = behind.iter().map(|behind| (behind.after, of(behind))).collect();
-        let subjects = self.subjects.clone();
+    pub async fn rows_apart(&self, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Error> {
+        let (subjects, Apart { behind, until, limit, envelopes_of }) = (self.subjects.clone(), asked.clone());
         self.read(move |connection| {
-            let rows = |(after, filter): &(Seq, Filter)| rows(connection, &subjects, (*after, until), filter, limit);
-            asked.iter().map(rows).collect()
+            let rows = |Behind { tenant, after }: Behind| {
+                let filter = Filter { tenant: Some(tenant), envelopes_of: envelopes_of.clone(), ..Filter::default() };
+                rows(connection, &subjects, (after, until), &filter, limit)
+            };
+            behind.into_iter().map(rows).collect()
         })
         .await
     }

@@ -1,7 +1,7 @@
 //! The log as its readers see it: in order, without gaps, from a position of this life.
 
 use karwan_store::consumer::Lane;
-use karwan_store::log::{Behind, Filter, Position};
+use karwan_store::log::{Apart, Behind, Filter, Position};
 use karwan_store::write_set::{LaneHold, slot};
 use karwan_store::{Error, TenantTx};
 
@@ -90,24 +90,25 @@ async fn tenants_are_read_apart_in_one_look_each_from_a_place_of_its_own(fixture
     let end = relay.end().await.expect("the log has an end").seq;
     let all = relay.rows(0, end, &Filter::default(), 100).await.expect("the log can be read");
     let of = |tenant: u64, after| Behind { tenant: tenant_bits(tenant), after };
-    let told = async |behind: &[Behind], until, filter: &Filter, limit| {
-        let lists = relay.rows_apart(behind, until, filter, limit).await.expect("the log can be read");
+    let read = async |behind: &[Behind], until, limit, envelopes_of| {
+        let asked = Apart { behind: behind.to_vec(), until, limit, envelopes_of };
+        relay.rows_apart(&asked).await.expect("the log can be read")
+    };
+    let told = async |behind: &[Behind], until, limit| {
+        let lists = read(behind, until, limit, None).await;
         lists.into_iter().map(|list| list.into_iter().map(|row| row.key).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
     // One that is asked for twice, from two places, and one that nobody has.
     let behind = [of(2, 0), of(1, all[3].seq), of(3, 0), of(1, 0)];
-    let plain = Filter::default();
     assert_eq!(
-        told(&behind, end, &plain, 3).await,
+        told(&behind, end, 3).await,
         [vec!["o-1", "o-3", "o-5"], vec!["o-4", "o-6", "o-8"], vec![], vec!["o-0", "o-2", "o-4"]]
     );
-    assert_eq!(told(&behind[..2], all[4].seq, &plain, 9).await, [vec!["o-1", "o-3"], vec!["o-4"]]);
-    assert_eq!(told(&[], end, &plain, 9).await, Vec::<Vec<String>>::new());
-    let other = Filter { envelopes_of: Some(["shop.sales.order.paid.v1".into()].into()), ..Filter::default() };
-    let lists = relay.rows_apart(&behind[..1], end, &other, 1).await.expect("the log can be read");
+    assert_eq!(told(&behind[..2], all[4].seq, 9).await, [vec!["o-1", "o-3"], vec!["o-4"]]);
+    assert_eq!(told(&[], end, 9).await, Vec::<Vec<String>>::new());
+    let lists = read(&behind[..1], end, 1, Some(["shop.sales.order.paid.v1".into()].into())).await;
     assert_eq!((lists[0][0].key.as_str(), lists[0][0].envelope.as_str()), ("o-1", ""));
-    let lists = relay.rows_apart(&behind[..1], end, &plain, 1).await.expect("the log can be read");
-    assert_eq!(lists[0][0], all[1]);
+    assert_eq!(read(&behind[..1], end, 1, None).await[0][0], all[1]);
 }
 
 async fn a_position_of_another_life_is_answered_with_reset(fixture: Fixture) {
