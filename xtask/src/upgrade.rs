@@ -40,6 +40,8 @@ pub fn run(project: &Project, from: Option<&str>) -> Result<()> {
 fn built(project: &Project, place: &Path) -> Result<PathBuf> {
     let mut build: Command = project.cargo(&["test", "--no-run", "--package", "karwan-engine", "--test", "it"]);
     build.args(["--message-format", "json-render-diagnostics"]).current_dir(place);
+    // Of its own: two checkouts that share one are told apart by the age of their files, and the newer source has older ones.
+    build.env("CARGO_TARGET_DIR", place.join("target"));
     let printed = command::text(build).context("the older program does not build")?;
     program(&printed).context("cargo named no program")
 }
