@@ -15,6 +15,7 @@ on_both! {
     a_target_that_is_down_for_an_hour_is_charged_once_in_order_and_others_go_on,
     a_vendor_that_charges_and_is_silent_late_cut_off_or_twice_charges_once,
     one_slow_call_holds_its_slot_and_its_key_and_nothing_else,
+    no_more_calls_of_a_kind_are_under_way_than_it_allows,
     a_call_that_can_never_be_answered_does_not_keep_its_target_closed,
     a_call_that_breaks_off_counts_its_attempts_and_is_listed,
     an_answer_that_cannot_be_acted_on_is_kept_and_the_call_not_repeated,
@@ -118,6 +119,39 @@ async fn one_slow_call_holds_its_slot_and_its_key_and_nothing_else(fixture: Fixt
     settled(&engine).await;
     assert_eq!(fixture.notes(1, "slow").await, "charged 1;charged 2;");
     assert_eq!(vendor.books().requests.len(), 32);
+    engine.stop().await;
+}
+
+async fn no_more_calls_of_a_kind_are_under_way_than_it_allows(fixture: Fixture) {
+    const AT_ONCE: u32 = 3;
+    let (vendor, gate) = (Vendor::open().await, Arc::new(Semaphore::new(0)));
+    let (under_way, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let call = {
+        let (gate, under_way, most) = (gate.clone(), under_way.clone(), most.clone());
+        move |call: Call<Asked>| {
+            let (gate, under_way, most) = (gate.clone(), under_way.clone(), most.clone());
+            async move {
+                most.fetch_max(under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                gate.acquire().await.expect("it stays open").forget();
+                under_way.fetch_sub(1, Ordering::SeqCst);
+                charge(call).await
+            }
+        }
+    };
+    let performer = Performer::new("sales-service", "charge", call, noted).at_once(AT_ONCE as usize);
+    let cards: Vec<String> = (0..12).map(|number| format!("c-{number}")).collect();
+    record(&fixture, &vendor, &cards.iter().map(|card| (card.as_str(), 1)).collect::<Vec<_>>()).await;
+    let engine = fixture.start_work("n-1", Work::new().performer(performer));
+    for _ in &cards {
+        while under_way.load(Ordering::SeqCst)
+            < AT_ONCE.min(u32::try_from(cards.len() - vendor.books().charges.len()).expect("few"))
+        {
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(1);
+    }
+    settled(&engine).await;
+    assert_eq!((vendor.books().charges.len(), most.load(Ordering::SeqCst)), (12, AT_ONCE));
     engine.stop().await;
 }
 

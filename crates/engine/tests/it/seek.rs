@@ -1,7 +1,7 @@
 //! Consumers that an operator moves while they run: nothing twice that was not asked for, and order per key throughout.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karwan_engine::{Consumer, Received, Verdict};
@@ -21,6 +21,7 @@ on_both! {
     what_lies_below_the_floor_or_beyond_the_end_is_refused,
     a_consumer_is_found_again_where_it_was,
     a_replay_is_seen_by_its_consumer_alone_and_keeps_the_order,
+    what_is_replayed_has_the_id_the_key_and_the_place_that_it_had,
     a_replay_that_nobody_has_handled_is_taken_back,
     a_replay_that_was_read_again_and_not_tried_is_taken_back_whole,
     an_operator_who_dies_half_way_leaves_an_order_that_holds_and_doing_it_again_finishes_it,
@@ -251,6 +252,26 @@ async fn a_replay_is_seen_by_its_consumer_alone_and_keeps_the_order(fixture: Fix
     caught_up(&fixture, "sales-service.counter").await;
     assert_eq!(others.load(Ordering::Relaxed), before + 1, "the new order's alone");
     engine.stop().await;
+}
+
+async fn what_is_replayed_has_the_id_the_key_and_the_place_that_it_had(fixture: Fixture) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = seen.clone();
+    let witness = Consumer::new("sales-service", "witness").on(move |_: TenantTx, it: Received<OrderChanged>| {
+        noted.lock().expect("nobody panics").push((it.envelope.id, it.envelope.key.clone(), it.seq));
+        std::future::ready(Ok::<_, Error>(Verdict::Done))
+    });
+    let name = "sales-service.witness";
+    let engine = fixture.start("n-1", vec![witness]);
+    fixture.order(1, "a", 3).await;
+    caught_up(&fixture, name).await;
+    let sent = operator(&fixture).replay(&who(), name, (Place::Start, &Chosen::default()), &|_, _| {}).await;
+    assert_eq!(sent.expect("it can be sent").events, 3);
+    caught_up(&fixture, name).await;
+    engine.stop().await;
+    let seen = seen.lock().expect("nobody panics").clone();
+    let (first, again) = seen.split_at(3);
+    assert_eq!(first, again);
 }
 
 async fn a_replay_that_nobody_has_handled_is_taken_back(fixture: Fixture) {

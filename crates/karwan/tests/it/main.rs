@@ -8,8 +8,9 @@ mod list;
 mod own_tables;
 
 #[test]
-fn the_first_example_runs() {
+fn the_first_example_runs_and_fits_a_screen() {
     hello::main().expect("it runs");
+    assert!(include_str!("../../../../examples/01-hello/main.rs").lines().count() < 80);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,6 +42,14 @@ fn lanes_owners_and_lag_are_told() {
     let told = karwan(&[&show[..], &["--format", "json"]].concat()).exits(0).json();
     assert_eq!(told["behindEvents"], json!(waits), "by the positions of their lanes");
     karwan(&show).exits(0).prints(&format!("behind 2 numbers, {waits} of them its events"));
+    let old = "UPDATE karwan.log SET at = now() - interval '10 min';
+        INSERT INTO karwan.dead (consumer, event_id, seq, logged, tenant_id, subject, key, attempts, error, envelope)
+        SELECT 'billing.clerk', event_id, seq, at, tenant_id, subject, key, 7, 'no such account', envelope FROM karwan.log LIMIT 1";
+    place.database.psql(old).expect("a superuser can do that");
+    let late = karwan(&[&show[..], &["--format", "json"]].concat()).exits(0).json();
+    assert!(late["behindMs"].as_i64().is_some_and(|ms| ms >= 600_000), "{late}");
+    assert_eq!(late["dead"], json!(1));
+    karwan(&["consumer", "list", "--store", &place.url()]).exits(0).prints("10 min");
     let streamed = "UPDATE karwan.declared SET stream = 'PAYMENT'";
     place.database.psql(streamed).expect("a superuser can do that");
     karwan(&show).exits(0).prints("fed from PAYMENT");

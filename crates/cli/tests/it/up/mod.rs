@@ -5,6 +5,7 @@ mod edge;
 mod exposition;
 mod faults;
 mod kill;
+mod place;
 mod start;
 mod tries;
 
@@ -159,8 +160,12 @@ pub fn pause() {
 
 /// Starts a booking and does not wait for it; the maker of locks refuses keys in a house where nobody else books.
 pub fn begin(node: &Node, fault: Option<&str>) -> Value {
-    let tenant = (fault == Some("vendor-error")).then_some("lodge");
-    node.tell("try", &serde_json::json!({ "tenant": tenant, "fault": fault, "cancel": null }))
+    node.tell("try", &serde_json::json!({ "tenant": house(fault), "fault": fault, "cancel": null }))
+}
+
+/// Where a booking is tried: the house whose next key is refused has no other.
+pub fn house(fault: Option<&str>) -> Option<&'static str> {
+    (fault == Some("vendor-error")).then_some("lodge")
 }
 
 /// What somebody says who may be gone.

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::place::{On, Place};
 use super::{LONG, Node, pause};
 use crate::folder::Folder;
 use crate::karwan::karwan;
@@ -22,12 +23,17 @@ fn tried(data: &str, words: &[&str]) -> String {
     karwan(&[&["try"], words, &["--data", data]].concat()).exits(0).stdout
 }
 
-/// At once, since each waits for vendors; the house whose next key is refused has no other booking with a key.
 #[test]
 fn every_use_case_and_every_fault_ends_as_it_should_and_everything_holds() {
     let folder = Folder::new();
     let node = Node::up(&folder.at("data"), &[]);
-    let data = folder.at("data").to_str().expect("a path").to_owned();
+    quick_ones(&node);
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// At once, since each waits for vendors; the house whose next key is refused has no other booking with a key.
+fn quick_ones(node: &Node) {
+    let data = node.data.to_str().expect("a path").to_owned();
     let (shown, failed) = std::thread::scope(|scope| {
         let shown = scope.spawn(|| tried(&data, &["booking"]));
         let failed = scope.spawn(|| tried(&data, &["cancellation", "--fault", "refund-failed"]));
@@ -79,7 +85,6 @@ fn every_use_case_and_every_fault_ends_as_it_should_and_everything_holds() {
     assert_eq!(node.violations(), serde_json::json!([]));
     let rows = node.karwan(&["saga", "list", "--stuck", "--format", "json"]).exits(0).json();
     assert!(!rows.to_string().contains(&id), "{rows}");
-    assert_eq!(node.stop(), Some(0));
 }
 
 /// The reservation that was tried.
@@ -88,12 +93,17 @@ fn reservation(stdout: &str) -> String {
     id.expect("an id").to_owned()
 }
 
-/// The slow ones, at once: a saga's deadline, and calls that are waited for.
 #[test]
 fn a_hold_that_expires_and_cancellations_with_every_fault_that_fits_end_as_they_should() {
     let folder = Folder::new();
     let node = Node::up(&folder.at("data"), &[]);
-    let data = folder.at("data").to_str().expect("a path").to_owned();
+    slow_ones(&node);
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// At once: a saga's deadline, and calls that are waited for.
+fn slow_ones(node: &Node) {
+    let data = node.data.to_str().expect("a path").to_owned();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let expired = tried(&data, &["booking", "--fault", "hold-expired"]);
@@ -116,6 +126,21 @@ fn a_hold_that_expires_and_cancellations_with_every_fault_that_fits_end_as_they_
         });
     });
     assert_eq!(node.violations(), serde_json::json!([]));
+}
+
+#[test]
+fn on_postgres_everything_that_can_be_tried_ends_as_it_does_on_a_file() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let place = Place::new(On::Postgres, Some(server));
+    let (_, url) = place.store.as_ref().expect("it is on Postgres");
+    let empty = Node::up(&place.folder.at("data"), &["--store", url]);
+    empty.karwan(&["try", "booking"]).exits(1).says("karwan up --demo");
+    assert_eq!(empty.stop(), Some(0));
+    let node = place.up(&[]);
+    quick_ones(&node);
+    slow_ones(&node);
+    let report = node.karwan(&["load", "--bookings", "20", "--rate", "40", "--json"]).exits(0).json();
+    assert_eq!((&report["bookings"], &report["violations"]), (&serde_json::json!(20), &serde_json::json!([])));
     assert_eq!(node.stop(), Some(0));
 }
 
