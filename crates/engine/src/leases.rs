@@ -21,7 +21,7 @@ use crate::share::sharers;
 use crate::worker::{Late, Stop, Worker};
 
 /// Positions are saved at most so often: exactly-once rests on the claims.
-const SAVE: Duration = Duration::from_millis(500);
+const SAVE: Duration = Duration::from_millis(200);
 /// And so many times less often with every so many lanes: there may be a thousand.
 const LANES_SAVED: u32 = 16;
 /// A batch that takes longer gives its turn back.
