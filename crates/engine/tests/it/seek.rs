@@ -88,6 +88,8 @@ async fn what_is_cleared_is_handled_again_in_order_while_more_comes(fixture: Fix
     for key in 0..KEYS {
         fixture.order(key % 3, &format!("o-{key}"), 3).await;
     }
+    // Who has not begun cannot be sent back.
+    caught_up(&fixture, NAME).await;
     for round in 0..3 {
         let (back, write) = (operator(&fixture), async {
             for key in 0..KEYS {

@@ -76,11 +76,11 @@ impl Tables {
         Ok(statement.query_row(params![tenant.to_be_bytes(), id], document).optional()?)
     }
 
-    /// Checks one document of a unit, and writes it where the unit does; the version that it has then.
+    /// Checks one document of a unit, and writes it where the unit does.
     ///
     /// Only the writer comes here, so nothing can change between reading a version and writing the next one. What was
     /// read as missing has version 0, and so has what is missing now: no row is needed to check an absence.
-    pub fn write(&self, connection: &Connection, write: &DocumentWrite) -> Result<i64, Fault> {
+    pub fn write(&self, connection: &Connection, write: &DocumentWrite) -> Result<(), Fault> {
         let (tenant, table) = (write.tenant.to_be_bytes(), self.table(&write.kind)?);
         // Its body stays where it is: nothing is decided on it here, and it may be long.
         let mut stored = connection.prepare_cached(&table.version)?;
@@ -98,7 +98,7 @@ impl Tables {
                 connection.prepare_cached(&table.delete)?.execute(params![tenant, write.id, version])?;
             }
         }
-        Ok(version)
+        Ok(())
     }
 }
 

@@ -9,22 +9,14 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::backend::Refusal;
 use crate::error::Error;
-use crate::held::DocumentRow;
 use crate::log::Seq;
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
-use crate::sqlite::recent::Written;
-use crate::sqlite::subjects::Subjects;
 use crate::sqlite::{consumer, log, tasks};
-use crate::write_set::{Action, DocumentWrite, Fact, Flushed, UnitClaim, WriteSet, slot};
+use crate::write_set::{Fact, Flushed, UnitClaim, WriteSet, slot};
 
-/// Writes all of it, or answers why nothing of it may stay; also which documents it wrote. `now` is by the store's clock.
-pub(super) fn flush(
-    connection: &Connection,
-    (tables, subjects): (&Tables, &Subjects),
-    set: &WriteSet,
-    now: i64,
-) -> Result<(Flushed, Vec<Written>), Fault> {
+/// Writes all of it, or answers why nothing of it may stay. `now` is by the store's clock.
+pub(super) fn flush(connection: &Connection, tables: &Tables, set: &WriteSet, now: i64) -> Result<Flushed, Fault> {
     if let Some(hold) = &set.lane {
         consumer::check_lane(connection, hold)?;
     }
@@ -43,10 +35,8 @@ pub(super) fn flush(
     for effect in &set.settled {
         tasks::settle(connection, *effect)?;
     }
-    let mut written = Vec::new();
     for document in &set.documents {
-        let version = tables.write(connection, document)?;
-        written.extend(of(document, version));
+        tables.write(connection, document)?;
     }
     for deadline in &set.deadlines {
         tasks::write_deadline(connection, deadline)?;
@@ -54,11 +44,7 @@ pub(super) fn flush(
     for effect in &set.effects {
         tasks::write_effect(connection, effect, now)?;
     }
-    let number = |fact: &Fact| match subjects.number(&fact.subject) {
-        Some(number) => Ok(number),
-        None => subject(connection, &fact.subject),
-    };
-    let subjects = set.facts.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+    let subjects = set.facts.iter().map(|fact| subject(connection, &fact.subject)).collect::<Result<Vec<_>, _>>()?;
     record_intents(connection, &set.facts, &subjects, now)?;
     let mut last = None;
     for (fact, subject) in set.facts.iter().zip(subjects) {
@@ -68,18 +54,7 @@ pub(super) fn flush(
         Some(seq) => seq,
         None => log::highest(connection)?,
     };
-    Ok((Flushed { seq }, written))
-}
-
-/// What a unit has made of a document; nothing where it was only looked at.
-fn of(document: &DocumentWrite, version: i64) -> Option<Written> {
-    let (shape, body) = match &document.action {
-        Action::Check | Action::Hold => return None,
-        Action::Put { shape, body, .. } => (*shape, Some(body.clone())),
-        Action::Delete => (document.kind.shape, None),
-    };
-    let row = DocumentRow { id: document.id.clone(), version, shape, body };
-    Some(Written { kind: document.kind.name, tenant: document.tenant, row })
+    Ok(Flushed { seq })
 }
 
 fn claim_unit(connection: &Connection, unit: &UnitClaim, now: i64) -> Result<(), Fault> {

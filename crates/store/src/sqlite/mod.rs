@@ -16,14 +16,12 @@ mod lanes;
 mod log;
 mod outbox;
 mod readers;
-mod recent;
+mod reads;
 mod relay_state;
 mod report;
 mod retention;
 mod schema;
-mod subjects;
 mod tasks;
-mod units;
 mod writer;
 
 pub(crate) use desk::Desk;
@@ -37,6 +35,7 @@ use karwan_envelope::time::{Clock, SystemClock};
 use karwan_registry::Catalogue;
 use rusqlite::Connection;
 
+use crate::backend::{Refusal, Void};
 use crate::backup::Copied;
 use crate::bell::Bell;
 use crate::consumer::{Beat, Dead, Lane, LaneTaken, Node, Parked, Share, Suspension};
@@ -44,24 +43,23 @@ use crate::deadline::Deadline;
 use crate::doctor::Check;
 use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
 use crate::error::{DatabaseError, Error};
-use crate::kind::Kinds;
+use crate::held::DocumentRow;
+use crate::kind::{Kind, Kinds};
 use crate::lanes::Declared;
-use crate::log::{Holder, Seq};
+use crate::log::{Apart, Filter, Holder, LogRow, Seq};
 use crate::migrate::{Migrated, Progress};
 use crate::outbox::{Topic, TopicReport};
+use crate::query::Parts;
 use crate::report::{ConsumerReport, EffectReport, Stats, TableSize};
 use crate::simulation::Calls;
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
 use crate::sqlite::readers::Readers;
-use crate::sqlite::recent::Recent;
-use crate::sqlite::subjects::Subjects;
+use crate::sqlite::reads::Reads;
 use crate::sqlite::writer::Writer;
 use crate::store::Options;
-use crate::write_set::{Claim, LaneHold, TenantBits};
+use crate::write_set::{Claim, Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
 
-/// The most rows that are read on the thread that asks for them.
-const GLANCE_MAX: usize = 128;
 /// Connections of somebody who only looks.
 const LOOKERS: usize = 2;
 
@@ -70,14 +68,12 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     incarnation: i64,
     tables: Arc<Tables>,
-    subjects: Arc<Subjects>,
-    /// None where somebody else may write the file.
-    recent: Option<Arc<Recent>>,
     clock: Arc<dyn Clock>,
     bell: Bell,
     calls: Calls,
     /// Closed before the writer: the last connection to close tidies up, and a reader could not.
     readers: Arc<Readers>,
+    reads: Arc<Reads>,
     /// None where the file was opened for reading only.
     writer: Option<Writer>,
 }
@@ -87,8 +83,6 @@ impl Sqlite {
         let path = file::absolute(path)?;
         file::must_exist(&path)?;
         let calls = Calls::of(options);
-        let alone = !options.read_only && !calls.are_simulated();
-        let recent = alone.then(Arc::<Recent>::default);
         let (meta, writer) = if options.read_only {
             let connection = file::reader(&path)?;
             let meta = file::admitted(&path, &connection)?;
@@ -104,11 +98,7 @@ impl Sqlite {
                 .and_then(|()| bound(&connection, options.file_bytes_max));
             ready.map_err(|fault| fault.error(&path))?;
             let writer = match lock {
-                Some(lock) => {
-                    let written = recent.clone();
-                    let ended = move |committed| written.iter().for_each(|recent| recent.end(committed));
-                    Writer::start(connection, lock, ended).map_err(|error| error::file_said(&path, error))?
-                }
+                Some(lock) => Writer::start(connection, lock).map_err(|error| error::file_said(&path, error))?,
                 None => Writer::inline(connection).map_err(|fault| fault.error(&path))?,
             };
             (meta, Some(writer))
@@ -119,9 +109,8 @@ impl Sqlite {
             incarnation: meta.incarnation,
             clock: options.clock.clone(),
             bell: Bell::default(),
-            subjects: Arc::default(),
+            reads: Arc::new(Reads::new(readers.clone(), tables.clone())),
             readers,
-            recent,
             tables,
             calls,
             writer,
@@ -140,9 +129,8 @@ impl Sqlite {
             incarnation: meta.incarnation,
             clock: Arc::new(SystemClock),
             bell: Bell::default(),
-            subjects: Arc::default(),
+            reads: Arc::new(Reads::new(readers.clone(), tables.clone())),
             readers,
-            recent: None,
             tables,
             calls: Calls::real(),
             writer: None,
@@ -154,7 +142,6 @@ impl Sqlite {
         self.calls.heard(what).await;
     }
 
-    /// A read that may take long: it has a thread of its own.
     async fn read<T, W>(&self, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -162,19 +149,6 @@ impl Sqlite {
     {
         let read = self.calls.around(std::any::type_name::<W>(), self.readers.run(work));
         read.await.map_err(|fault| fault.error(&self.path))
-    }
-
-    /// A read by a key, or of a few rows by an index: on the thread that asks, since waking another one takes longer. Who reads
-    /// much in a row gives way to others from time to time.
-    async fn glance<T, W>(&self, work: W) -> Result<T, Error>
-    where
-        W: FnOnce(&Connection) -> Result<T, Fault>,
-    {
-        let read = async {
-            tokio::task::coop::consume_budget().await;
-            self.readers.read(work)
-        };
-        self.calls.around(std::any::type_name::<W>(), read).await.map_err(|fault| fault.error(&self.path))
     }
 
     async fn write<T, W>(&self, work: W) -> Result<T, Error>
@@ -213,6 +187,31 @@ impl Sqlite {
         self.incarnation
     }
 
+    pub async fn document(&self, tenant: TenantBits, kind: &Kind, id: &str) -> Result<Option<DocumentRow>, Error> {
+        if !self.calls.are_simulated() {
+            return self.reads.document(tenant, kind, id).await.map_err(|fault| fault.error(&self.path));
+        }
+        let (tables, kind, id) = (self.tables.clone(), *kind, id.to_owned());
+        self.read(move |connection| tables.read(connection, tenant, &kind, &id)).await
+    }
+
+    pub async fn query(&self, tenant: TenantBits, kind: &Kind, parts: &Parts) -> Result<Vec<DocumentRow>, Error> {
+        let (kind, parts) = (*kind, parts.clone());
+        self.read(move |connection| documents::query(connection, tenant, &kind, &parts)).await
+    }
+
+    pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
+        let set = set.clone();
+        let tables = self.tables.clone();
+        let flushed = self.try_write(move |connection, now| flush::flush(connection, &tables, &set, now)).await;
+        flushed.map_err(|fault| fault.refusal(&self.path))
+    }
+
+    /// No flush is under way that its caller was not answered about, so nothing need be made void.
+    pub async fn unit_committed(&self, claim: UnitClaim, _: Void) -> Result<bool, Error> {
+        self.read(move |connection| flush::unit_committed(connection, claim)).await
+    }
+
     pub async fn due_deadlines(
         &self,
         kind: &str,
@@ -220,7 +219,8 @@ impl Sqlite {
         now_ms: i64,
         limit: usize,
     ) -> Result<Vec<Deadline>, Error> {
-        self.glance(|connection| tasks::due_deadlines(connection, kind, share, now_ms, limit)).await
+        let kind = kind.to_owned();
+        self.read(move |connection| tasks::due_deadlines(connection, &kind, share, now_ms, limit)).await
     }
 
     pub async fn postpone_deadline(&self, deadline: &Deadline, try_at: i64, why: &str) -> Result<(), Error> {
@@ -229,7 +229,8 @@ impl Sqlite {
     }
 
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
-        self.glance(|connection| tasks::due_effects(connection, kind, share, now_ms, limit)).await
+        let kind = kind.to_owned();
+        self.read(move |connection| tasks::due_effects(connection, &kind, share, now_ms, limit)).await
     }
 
     pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
@@ -248,16 +249,26 @@ impl Sqlite {
     }
 
     pub async fn suspended(&self) -> Result<bool, Error> {
-        self.glance(tasks::suspended).await
+        self.read(tasks::suspended).await
     }
 
     pub async fn highest(&self) -> Result<Seq, Error> {
-        self.glance(log::highest).await
+        self.read(log::highest).await
     }
 
     /// One writer: whatever is visible is decided.
     pub async fn safe(&self) -> Result<Seq, Error> {
         self.highest().await
+    }
+
+    pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
+        let filter = filter.clone();
+        self.read(move |connection| log::rows(connection, after, until, &filter, limit)).await
+    }
+
+    pub async fn rows_apart(&self, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Error> {
+        let asked = asked.clone();
+        self.read(move |connection| log::rows_apart(connection, &asked)).await
     }
 
     pub async fn schema(&self, hash: &str) -> Result<Option<String>, Error> {
@@ -397,8 +408,8 @@ impl Sqlite {
     }
 
     pub async fn handled(&self, consumer: &str, claims: &[Claim]) -> Result<Vec<EventId>, Error> {
-        let events: Vec<_> = claims.iter().map(|claim| claim.event).collect();
-        self.glance(|connection| consumer::handled(connection, consumer, &events)).await
+        let (consumer, events): (_, Vec<_>) = (consumer.to_owned(), claims.iter().map(|claim| claim.event).collect());
+        self.read(move |connection| consumer::handled(connection, &consumer, &events)).await
     }
 
     pub async fn park(&self, hold: &LaneHold, events: &[Parked]) -> Result<(), Error> {
@@ -427,7 +438,7 @@ impl Sqlite {
     }
 
     pub async fn suspensions(&self) -> Result<Vec<Suspension>, Error> {
-        self.glance(consumer::suspensions).await
+        self.read(consumer::suspensions).await
     }
 
     pub async fn bury(&self, hold: &LaneHold, dead: &Dead) -> Result<(), Error> {

@@ -50,16 +50,11 @@ struct Work<T, W> {
 }
 
 impl Writer {
-    /// Starts the thread. The lock goes when the connection has been closed. `ended` hears whether a group was committed, before
-    /// its callers do.
-    pub fn start(
-        connection: Connection,
-        lock: FileLock,
-        ended: impl Fn(bool) + Send + 'static,
-    ) -> std::io::Result<Self> {
+    /// Starts the thread. The lock goes when the connection has been closed.
+    pub fn start(connection: Connection, lock: FileLock) -> std::io::Result<Self> {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
         let thread = std::thread::Builder::new().name("karwan-sqlite".to_owned()).spawn(move || {
-            write(&connection, waiting, ended);
+            write(&connection, waiting);
             drop(connection);
             drop(lock);
         })?;
@@ -82,7 +77,7 @@ impl Writer {
         let (caller, answer) = oneshot::channel();
         let job = Box::new(Work { work: Some(work), outcome: None, caller });
         if let Some(connection) = &self.inline {
-            write_group(&connection.lock().expect("nothing panics while holding it"), job, || None, drop);
+            write_group(&connection.lock().expect("nothing panics while holding it"), job, || None);
         } else {
             let queue = self.queue.as_ref().ok_or(Error::Closed)?;
             queue.send(job).await.map_err(|_| Error::Closed)?;
@@ -129,26 +124,20 @@ where
     }
 }
 
-fn write(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>, ended: impl Fn(bool)) {
+fn write(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     while let Some(first) = waiting.blocking_recv() {
-        write_group(connection, first, || waiting.try_recv().ok(), &ended);
+        write_group(connection, first, || waiting.try_recv().ok());
     }
 }
 
 /// Commits a piece of work with those that are waiting, and answers all of them.
-fn write_group(
-    connection: &Connection,
-    first: Box<dyn Job>,
-    waiting: impl FnMut() -> Option<Box<dyn Job>>,
-    ended: impl Fn(bool),
-) {
+fn write_group(connection: &Connection, first: Box<dyn Job>, waiting: impl FnMut() -> Option<Box<dyn Job>>) {
     let mut group = Vec::new();
     let outcome = commit(connection, first, waiting, &mut group);
     if outcome.is_err() && !connection.is_autocommit() {
         // Failing here, it fails again at the next BEGIN, and says so there.
         drop(connection.execute_batch("ROLLBACK"));
     }
-    ended(outcome.is_ok());
     for job in group {
         job.answer(outcome.clone());
     }
