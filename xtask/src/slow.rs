@@ -283,7 +283,7 @@ fn play_hotels(project: &Project, hotel: &Hotel) -> Result<()> {
 
 /// The node's own test, without the limit of time that tests have together; it prints its seed.
 fn kill_nodes(project: &Project, kills: &Kills) -> Result<()> {
-    let test = "up::faults::killed_in_the_middle_of_a_fault_everything_ends_as_it_should";
+    let test = "up::faults::killed_in_the_middle_everything_ends_as_it_should";
     let mut command = project.cargo(&["test", "--quiet", "--package", "karwan-cli", "--test", "it", "--"]);
     command.args(["--exact", test, "--nocapture"]).env("KARWAN_KILL_MOMENTS", kills.moments.to_string());
     if let Some(seed) = kills.seed {

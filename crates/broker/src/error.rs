@@ -182,7 +182,7 @@ pub enum Error {
         description: String,
     },
     /// The topology of the broker cannot become what the catalogue asks for.
-    #[error("{} cannot be changed in place", .difference)]
+    #[error("{}, which cannot be changed in place", .difference)]
     Topology {
         /// What differs.
         difference: Box<Difference>,

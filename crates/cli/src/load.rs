@@ -48,8 +48,8 @@ pub struct Args {
     /// Vendors take their usual time: a gateway 80 to 300 ms, a lock 3 to 8 s
     #[arg(long)]
     lifelike: bool,
-    /// The maker of locks takes so many milliseconds, whatever the others do
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=15_000))]
+    /// The maker of locks takes so many milliseconds, whatever the others do; a call gives up after ten seconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=9_000))]
     lock_ms: Option<u64>,
     /// Print an object
     #[arg(long)]

@@ -96,6 +96,8 @@ pub struct Consumer {
     pub(crate) stream: Option<String>,
     /// How long a delivery of it may stay without word, and how many may be out, where it says so.
     pub(crate) deliveries: Option<(Duration, u32)>,
+    /// Others go first.
+    pub(crate) background: bool,
     forward_only: bool,
     rebuildable: bool,
     takes_each: bool,
@@ -127,6 +129,7 @@ impl Consumer {
             said: Said::default(),
             stream: None,
             deliveries: None,
+            background: false,
             forward_only: false,
             rebuildable: false,
             takes_each: false,
@@ -246,6 +249,14 @@ impl Consumer {
     #[must_use]
     pub fn deliveries(mut self, ack_wait: Duration, unacked_max: u32) -> Self {
         self.deliveries = Some((ack_wait.max(Duration::from_millis(1)), unacked_max.max(1)));
+        self
+    }
+
+    /// Others go first: while this process has events for other consumers, one batch at a time is under way for all that are in the
+    /// background, so that they go on, in large batches. For what nobody waits for, such as projections, messages and an audit.
+    #[must_use]
+    pub fn background(mut self) -> Self {
+        self.background = true;
         self
     }
 

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::consumer::Consumer;
 use crate::feed::Feed;
-use crate::leases::{Leases, beat};
+use crate::leases::{Leases, beat, save};
 use crate::node::{Read, ReadAhead, Shared};
 use crate::relay::{self, Letters, Relay};
 use crate::task::{self, Performer, Timer};
@@ -193,6 +193,7 @@ impl Engine {
         tasks.spawn(read_behind(shared.clone(), stopping.clone()));
         let (beats, living) = watch::channel(Vec::new());
         tasks.spawn(beat(shared.clone(), node.clone(), lease, beats, stopping.clone()));
+        tasks.spawn(save(shared.clone(), stopping.clone()));
         let leases = Leases {
             shared: shared.clone(),
             consumers: consumers.clone(),

@@ -10,6 +10,7 @@ use karwan_store::consumer::Parked;
 use karwan_store::log::{LogRow, Seq};
 use karwan_store::write_set::TenantBits;
 
+use crate::row::Row;
 use crate::trial::{Rule, is_left_out};
 
 /// A key within its tenant.
@@ -28,7 +29,7 @@ pub struct Waiting {
 
 /// A row that a worker has.
 struct Taken {
-    row: Arc<LogRow>,
+    row: Arc<Row>,
     /// It was forgotten meanwhile, and is read again.
     forgotten: bool,
 }
@@ -36,7 +37,7 @@ struct Taken {
 /// What is known of a lane.
 #[derive(Default)]
 pub struct Lane {
-    queues: BTreeMap<TenantBits, VecDeque<Arc<LogRow>>>,
+    queues: BTreeMap<TenantBits, VecDeque<Arc<Row>>>,
     /// Whose turn it is.
     turns: VecDeque<TenantBits>,
     /// Taken by the worker, and not finished.
@@ -70,7 +71,7 @@ impl Lane {
     }
 
     /// Queues a row behind its tenant's others.
-    pub fn push(&mut self, row: Arc<LogRow>) {
+    pub fn push(&mut self, row: Arc<Row>) {
         let queue = self.queues.entry(row.tenant).or_default();
         if queue.is_empty() {
             self.turns.push_back(row.tenant);
@@ -80,7 +81,7 @@ impl Lane {
     }
 
     /// Forgets what is queued; it will be read again. Answers it, with what the worker has taken since it was queued.
-    pub fn forget(&mut self) -> Vec<Arc<LogRow>> {
+    pub fn forget(&mut self) -> Vec<Arc<Row>> {
         self.turns.clear();
         self.queued = 0;
         let mut rows: Vec<_> = std::mem::take(&mut self.queues).into_values().flatten().collect();
@@ -92,7 +93,7 @@ impl Lane {
     }
 
     /// The next rows, in the order of the log: a quarter of the batch of each tenant in turn, or all of one that is alone.
-    pub fn take(&mut self, batch: usize) -> Vec<Arc<LogRow>> {
+    pub fn take(&mut self, batch: usize) -> Vec<Arc<Row>> {
         let mut rows = Vec::new();
         while rows.len() < batch {
             let Some(tenant) = self.turns.pop_front() else { break };
@@ -112,6 +113,48 @@ impl Lane {
         rows
     }
 
+    /// Rows of small tenants, beside a batch in which there are rows of others: none of a tenant of which some are taken already, so that
+    /// each has its rows handled in their order. Nothing while keys wait: whoever handles these does not park.
+    pub fn take_beside(&mut self, batch: usize, is_small: impl Fn(TenantBits) -> bool) -> Vec<Arc<Row>> {
+        let under_way: HashSet<TenantBits> = self.taken.values().map(|taken| taken.row.tenant).collect();
+        if under_way.iter().all(|tenant| is_small(*tenant)) || !(self.parked.is_empty() && self.paused.is_empty()) {
+            return Vec::new();
+        }
+        let (mut rows, mut left) = (Vec::new(), VecDeque::new());
+        while let Some(tenant) = self.turns.pop_front() {
+            let queue = self.queues.get_mut(&tenant);
+            match queue.filter(|_| rows.len() < batch && is_small(tenant) && !under_way.contains(&tenant)) {
+                Some(queue) => {
+                    rows.extend(queue.drain(..queue.len().min(batch - rows.len())));
+                    if queue.is_empty() {
+                        self.queues.remove(&tenant);
+                    } else {
+                        left.push_back(tenant);
+                    }
+                }
+                None => left.push_back(tenant),
+            }
+        }
+        self.turns = left;
+        self.queued -= rows.len();
+        rows.sort_by_key(|row| row.seq);
+        self.taken.extend(rows.iter().map(|row| (row.seq, Taken { row: row.clone(), forgotten: false })));
+        rows
+    }
+
+    /// Queues taken rows again, each before its tenant's others. What was forgotten meanwhile is queued already, or will be.
+    pub fn put_back(&mut self, rows: &[Arc<Row>]) {
+        for row in rows.iter().rev() {
+            let Some(row) = self.finish(row.seq) else { continue };
+            let queue = self.queues.entry(row.tenant).or_default();
+            if queue.is_empty() {
+                self.turns.push_front(row.tenant);
+            }
+            queue.push_front(row);
+            self.queued += 1;
+        }
+    }
+
     /// How many rows are queued.
     pub fn queued(&self) -> usize {
         self.queued
@@ -123,7 +166,7 @@ impl Lane {
     }
 
     /// A taken row is finished: handled, parked or buried. Answers it, unless it was forgotten meanwhile.
-    pub fn finish(&mut self, seq: Seq) -> Option<Arc<LogRow>> {
+    pub fn finish(&mut self, seq: Seq) -> Option<Arc<Row>> {
         self.taken.remove(&seq).filter(|taken| !taken.forgotten).map(|taken| taken.row)
     }
 
@@ -233,6 +276,7 @@ mod tests {
     use karwan_store::log::LogRow;
 
     use super::{Lane, Waiting};
+    use crate::row::Row;
 
     fn row(seq: i64, tenant: u128) -> LogRow {
         LogRow {
@@ -250,17 +294,47 @@ mod tests {
     #[test]
     fn a_small_tenant_does_not_wait_for_a_large_one() {
         let mut lane = Lane::default();
-        (0..100).for_each(|seq| lane.push(Arc::new(row(seq, 1))));
-        lane.push(Arc::new(row(100, 2)));
+        (0..100).for_each(|seq| lane.push(Arc::new(row(seq, 1).into())));
+        lane.push(Arc::new(row(100, 2).into()));
         let taken: Vec<i64> = lane.take(8).iter().map(|row| row.seq).collect();
         assert_eq!(taken, [0, 1, 2, 3, 4, 5, 6, 100]);
+    }
+
+    #[test]
+    fn beside_a_flood_small_tenants_are_taken_and_none_that_is_under_way() {
+        let mut lane = Lane::default();
+        let is_small = |tenant| tenant > 1;
+        (0..100).for_each(|seq| lane.push(Arc::new(row(seq, 1).into())));
+        lane.push(Arc::new(row(100, 2).into()));
+        assert!(lane.take_beside(8, is_small).is_empty(), "nothing is under way");
+        lane.take(8);
+        for (seq, tenant) in [(101, 2), (102, 3), (103, 4), (104, 3)] {
+            lane.push(Arc::new(row(seq, tenant).into()));
+        }
+        let seqs = |rows: &[Arc<Row>]| rows.iter().map(|row| row.seq).collect::<Vec<_>>();
+        let beside = lane.take_beside(2, is_small);
+        assert_eq!(seqs(&beside), [102, 104], "101 is behind 100, which is under way");
+        assert_eq!(seqs(&lane.take_beside(8, is_small)), [103]);
+        lane.put_back(&beside);
+        assert_eq!(seqs(&lane.take_beside(1, is_small)), [102], "in its order again");
+        assert_eq!(lane.position(200), -1);
+    }
+
+    #[test]
+    fn nothing_is_taken_beside_a_flood_while_keys_wait() {
+        let mut lane = Lane::default();
+        (0..9).for_each(|seq| lane.push(Arc::new(row(seq, 1).into())));
+        lane.take(8);
+        lane.push(Arc::new(row(9, 2).into()));
+        lane.park(row(0, 1).parked(Some(0), 1, String::new()));
+        assert!(lane.take_beside(8, |tenant| tenant > 1).is_empty());
     }
 
     #[test]
     fn the_position_never_passes_what_is_not_finished() {
         let mut lane = Lane::default();
         assert_eq!(lane.position(9), 9);
-        (1..=3).for_each(|seq| lane.push(Arc::new(row(seq, 1))));
+        (1..=3).for_each(|seq| lane.push(Arc::new(row(seq, 1).into())));
         assert_eq!(lane.position(9), 0);
         let taken = lane.take(2);
         lane.finish(taken[1].seq);

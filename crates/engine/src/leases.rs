@@ -18,14 +18,20 @@ use crate::engine::{IDLE, Lease, STORE_DOWN, Stopping, pause};
 use crate::lane::{Lane, Waiting};
 use crate::node::{Known, Shared, TakenLane};
 use crate::share::sharers;
+use crate::turns::Turn;
 use crate::worker::{Late, Stop, Worker};
 
 /// Positions are saved at most so often: exactly-once rests on the claims.
-const SAVE: Duration = Duration::from_millis(200);
-/// And so many times less often with every so many lanes: there may be a thousand.
-const LANES_SAVED: u32 = 16;
+const SAVE: Duration = Duration::from_millis(500);
+/// So many lanes in one go: each is a lock.
+const SAVED_AT_ONCE: usize = 256;
 /// A batch that takes longer gives its turn back.
 const TURN: Duration = Duration::from_millis(50);
+/// How soon lanes are looked for again that others are giving up.
+const PASSED_ON: Duration = Duration::from_millis(50);
+/// And for how many beats after others have come or gone: then whoever has fewer lanes than its share, as some always have, waits for
+/// the next beat.
+const PASSING_ON: u32 = 2;
 /// How long the worker of a lane in which nothing waits sleeps, unless it is told of work.
 const QUIET: Duration = Duration::from_millis(500);
 
@@ -50,14 +56,9 @@ impl Leases {
     pub async fn keep(mut self) {
         let mut workers = Workers::default();
         let mut told = false;
+        let mut sharing = Sharing::default();
         while !self.stopping.is_now() {
-            tokio::select! {
-                biased;
-                _ = self.living.changed() => {}
-                () = pause(self.lease.beat, &self.stopping) => continue,
-            }
-            self.shared.store.heard("who lives").await;
-            let living = self.living.borrow_and_update().clone();
+            let Some(living) = self.next_look(&mut sharing).await else { continue };
             match self.shared.store.suspensions().await {
                 Ok(suspensions) => self.shared.suspend(suspensions),
                 Err(error) => tracing::warn!(error = %error, "it is not known which consumers are suspended"),
@@ -83,15 +84,19 @@ impl Leases {
                 }
             };
             let mut all = true;
+            sharing.missing = false;
             let mut fresh = Fresh::default();
             for consumer in &self.consumers {
                 let declared = declared.iter().find(|it| it.consumer == consumer.name);
                 let subjects = declared.map(|it| it.subjects.clone()).unwrap_or_default();
                 let sharers = sharers(&consumer.run(), &subjects, &living);
                 self.shared.fewer_others(&consumer.name, others(consumer, subjects));
-                if let Err(error) = self.share(consumer, sharers, &mut fresh, &mut workers).await {
-                    tracing::warn!(consumer = %consumer.name, code = error.code(), error = %error, "lanes cannot be taken");
-                    all = false;
+                match self.share(consumer, sharers, &mut fresh, &mut workers).await {
+                    Ok(missing) => sharing.missing |= missing > 0,
+                    Err(error) => {
+                        tracing::warn!(consumer = %consumer.name, code = error.code(), error = %error, "lanes cannot be taken");
+                        all = false;
+                    }
                 }
             }
             self.admit(&mut fresh, &mut workers);
@@ -103,6 +108,24 @@ impl Leases {
         }
         workers.finish(&self.shared.store).await;
         self.tell_backlog().await;
+    }
+
+    /// Waits for the next beat, or for as long as lanes take that are on their way; who lives then, where it is to be looked.
+    async fn next_look(&mut self, sharing: &mut Sharing) -> Option<Vec<Node>> {
+        let soon = sharing.is_under_way();
+        let beat = tokio::select! {
+            biased;
+            _ = self.living.changed() => true,
+            () = pause(if soon { PASSED_ON } else { self.lease.beat }, &self.stopping) => false,
+        };
+        self.shared.store.heard("who lives").await;
+        if beat {
+            let living = self.living.borrow_and_update().clone();
+            sharing.beat(&living);
+            return Some(living);
+        }
+        // Asked for anew: one that has come meanwhile may handle more than this process does.
+        if soon { self.shared.store.living().await.ok() } else { None }
     }
 
     /// Says how much waits for the lanes of this process, and for how long: for what is in hand, queued, read apart, or not read
@@ -126,14 +149,14 @@ impl Leases {
     }
 
     /// Gives up lanes beyond this process's share, and takes free ones up to it; `sharers` have a share, and this process none
-    /// where nobody is said to.
+    /// where nobody is said to. Answers how many it still has not.
     async fn share(
         &self,
         consumer: &Arc<Consumer>,
         sharers: usize,
         fresh: &mut Fresh,
         workers: &mut Workers,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         let held = self.shared.held(&consumer.name);
         // A stream is pulled by one process, which has all lanes or none: whoever has the first may have the others.
         let mut first = held.iter().any(|hold| hold.lane == 0);
@@ -146,7 +169,7 @@ impl Leases {
         release_all(&self.shared, held.get(wanted..).unwrap_or_default()).await;
         let mut missing = wanted.saturating_sub(held.len());
         if missing == 0 {
-            return Ok(());
+            return Ok(0);
         }
         // Looked at without locks: whoever has fewer than its share, as some always have, disturbs nobody by asking.
         for number in self.shared.store.free_lanes(&consumer.name, consumer.lanes, self.lease.ms).await? {
@@ -169,7 +192,7 @@ impl Leases {
                 self.admit(fresh, workers);
             }
         }
-        Ok(())
+        Ok(missing)
     }
 
     /// Takes a lane where it is free, and learns what waits in it.
@@ -203,6 +226,32 @@ impl Leases {
         for ((consumer, hold), work) in holds.into_iter().zip(self.shared.admit(lanes)) {
             let worker = Worker { shared: self.shared.clone(), consumer, hold, late: Late::default() };
             workers.start(worker, work, self.stopping.clone());
+        }
+    }
+}
+
+/// Whether lanes are on their way from one process to another.
+#[derive(Default)]
+struct Sharing {
+    living: BTreeSet<String>,
+    /// Beats for which they may be.
+    beats_left: u32,
+    /// This process has fewer than its share.
+    missing: bool,
+}
+
+impl Sharing {
+    fn is_under_way(&self) -> bool {
+        self.missing && self.beats_left > 0
+    }
+
+    /// Who lived at a beat.
+    fn beat(&mut self, living: &[Node]) {
+        self.beats_left = self.beats_left.saturating_sub(1);
+        let living = living.iter().map(|node| node.name.clone()).collect();
+        if self.living != living {
+            self.living = living;
+            self.beats_left = PASSING_ON + 1;
         }
     }
 }
@@ -288,6 +337,25 @@ pub(crate) async fn beat(
     }
 }
 
+/// Saves how far the lanes of this process are, many of them in one transaction, until it is stopped: whoever gives a lane up saves
+/// its position with it.
+pub(crate) async fn save(shared: Arc<Shared>, stopping: Arc<Stopping>) {
+    while !stopping.is_now() {
+        pause(SAVE, &stopping).await;
+        let moved = |hold: LaneHold| shared.moved(&hold).map(|position| (hold, position));
+        let moved: Vec<(LaneHold, Seq)> = shared.holds().into_iter().filter_map(moved).collect();
+        for some in moved.chunks(SAVED_AT_ONCE) {
+            match shared.store.save_positions(some).await {
+                Ok(lost) => {
+                    some.iter().for_each(|(hold, position)| shared.saved(hold, *position));
+                    lost.iter().for_each(|hold| shared.dismiss(hold));
+                }
+                Err(error) => tracing::warn!(error = %error, "positions were not saved"),
+            }
+        }
+    }
+}
+
 /// Gives lanes up, all at once.
 async fn release_all(shared: &Shared, holds: &[LaneHold]) {
     let positions: Vec<_> = holds.iter().map(|hold| shared.moved(hold)).collect();
@@ -313,7 +381,6 @@ async fn give_up(shared: &Shared, hold: &LaneHold, position: Option<Seq>) {
 
 async fn work_on(worker: Worker, work: Arc<Notify>, stopping: Arc<Stopping>) {
     let (shared, hold) = (worker.shared.clone(), worker.hold.clone());
-    let mut saved = tokio::time::Instant::now();
     while !stopping.is_now() && shared.is_held(&hold) {
         // By the worker itself, between two steps: what it parks meanwhile would be forgotten.
         if shared.is_revised(&hold) {
@@ -337,16 +404,6 @@ async fn work_on(worker: Worker, work: Arc<Notify>, stopping: Arc<Stopping>) {
                 pause(STORE_DOWN, &stopping).await;
                 know_again(&worker, &stopping).await;
             }
-        }
-        if saved.elapsed() >= SAVE * (1 + u32::from(worker.consumer.lanes) / LANES_SAVED)
-            && let Some(position) = shared.moved(&hold)
-        {
-            match shared.store.save_position(&hold, position, false).await {
-                Ok(()) => shared.saved(&hold, position),
-                Err(Error::LaneLost { .. }) => return shared.dismiss(&hold),
-                Err(error) => tracing::warn!(consumer = %hold.consumer, error = %error, "a position was not saved"),
-            }
-            saved = tokio::time::Instant::now();
         }
     }
     if stopping.is_now() {
@@ -402,19 +459,29 @@ async fn step(worker: &Worker, work: &Notify, stopping: &Stopping) -> Result<boo
         return Ok(false);
     }
     // Before rows are taken: what arrives while it waits still comes along.
-    let turn = worker.shared.batch_turn(&worker.hold, work).await;
+    let background = worker.shared.background_turn(&worker.consumer).await;
+    // Who has the background's only turn holds up nobody else with it.
+    let batch = worker.shared.batch_turn(&worker.hold, work, background.is_some()).await;
     let rows = worker.shared.lane(&worker.hold, |lane| lane.take(worker.consumer.batch));
     if rows.is_empty() {
         return Ok(retried);
     }
-    let mut handled = pin!(worker.handle(&rows));
-    if turn.is_some() {
-        tokio::select! {
-            biased;
-            done = &mut handled => return done.map(|()| true),
-            // It waits for its handlers, not for the database: others go on meanwhile.
-            () = tokio::time::sleep(TURN) => drop(turn),
-        }
+    let (ended, mut handled) = (Notify::new(), pin!(worker.handle(&rows)));
+    let handled = async {
+        let done = in_turn(handled.as_mut(), (background, batch)).await;
+        ended.notify_one();
+        done
+    };
+    let (done, ()) = tokio::join!(handled, worker.handle_beside(work, &ended));
+    done.map(|()| true)
+}
+
+/// A batch in its turns, which it gives back where it takes long: it waits for its handlers then, and not for the database.
+async fn in_turn<T>(mut batch: impl Future<Output = T> + Unpin, turns: (Option<Turn>, Option<Turn>)) -> T {
+    tokio::select! {
+        biased;
+        done = &mut batch => return done,
+        () = tokio::time::sleep(TURN), if turns.0.is_some() || turns.1.is_some() => drop(turns),
     }
-    handled.await.map(|()| true)
+    batch.await
 }

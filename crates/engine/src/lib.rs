@@ -23,6 +23,7 @@ mod leases;
 mod node;
 pub mod policy;
 pub mod relay;
+mod row;
 mod share;
 mod signals;
 mod stop;

@@ -18,23 +18,22 @@ use karwan_store::Store;
 use karwan_store::consumer::{LaneTaken, Suspension};
 use karwan_store::log::{LogRow, Seq};
 use karwan_store::write_set::{LaneHold, TenantBits};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::sync::Notify;
 
 use crate::consumer::Consumer;
 use crate::health::Health;
 use crate::lane::{Lane, Waiting};
+use crate::row::Row;
 use crate::turns::{Rank, Turn, Turns};
 pub use ahead::ReadAhead;
 use fed::Fed;
 pub(crate) use reading::Read;
 use state::{Admitted, Held, State};
 
-/// Transactions of handlers that are under way at once, where each has a commit of its own.
-const FLUSHES_MAX: usize = 4;
-/// And where those that wait share one: who waited here for a turn would only miss the next commit.
-const SHARED_FLUSHES_MAX: usize = 64;
 /// Large batches that are under way at once, in their handlers or in their transactions.
 const BATCHES_MAX: usize = 5;
+/// Batches of consumers in the background that are under way at once, while others have work.
+const BACKGROUND_MAX: usize = 1;
 /// A batch of fewer needs no turn: a database that commits in groups wants many of them at once.
 const LARGE: usize = 16;
 /// What is known of a lane must be asked for again, whatever operators did.
@@ -49,8 +48,9 @@ pub(crate) struct Shared {
     pub residency: Residency,
     state: Mutex<State>,
     about: Mutex<About>,
-    flushes: Semaphore,
     turns: Arc<Turns>,
+    /// Of consumers in the background.
+    background: Arc<Turns>,
     /// Something may be read.
     pub wake: Notify,
     /// A tenant that is read apart may have room.
@@ -98,10 +98,9 @@ impl Shared {
         ahead: ReadAhead,
     ) -> Self {
         let (state, about) = (Mutex::new(State::new(ahead)), Mutex::default());
-        let flushes = if store.commits_in_groups() { SHARED_FLUSHES_MAX } else { FLUSHES_MAX };
-        let (flushes, turns) = (Semaphore::new(flushes), Turns::new(BATCHES_MAX));
+        let (turns, background) = (Turns::new(BATCHES_MAX), Turns::new(BACKGROUND_MAX));
         let (wake, room) = (Notify::new(), Notify::new());
-        Self { store, clock, random, producer, residency, state, about, flushes, turns, wake, room }
+        Self { store, clock, random, producer, residency, state, about, turns, background, wake, room }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,20 +116,27 @@ impl Shared {
         self.clock.now().unix_ms()
     }
 
-    /// A turn at the database, which is quickest with few at once.
-    pub async fn flush_turn(&self) -> Option<SemaphorePermit<'_>> {
-        let turn = self.flushes.acquire().await.ok();
-        self.store.heard("a turn at the database").await;
-        turn
+    /// A turn to begin a batch of a consumer in the background, while others have work.
+    pub async fn background_turn(&self, consumer: &Consumer) -> Option<Turn> {
+        if !consumer.background || !self.state().has_foreground() {
+            return None;
+        }
+        let turn = self.background.next(Rank::Flood).await;
+        self.store.heard("a turn in the background").await;
+        Some(turn)
     }
 
     /// A turn to begin a batch of a lane, where it is a large one. `work` says that something was queued: it may be of a
-    /// small tenant.
-    pub async fn batch_turn(&self, hold: &LaneHold, work: &Notify) -> Option<Turn> {
-        let (queued, mut has_small) = self.state().queued_in(hold);
+    /// small tenant. Some go first, whoever's rows they have.
+    pub async fn batch_turn(&self, hold: &LaneHold, work: &Notify, goes_first: bool) -> Option<Turn> {
+        let (queued, has_small) = self.state().queued_in(hold);
+        if has_small {
+            self.turns.note_small();
+        }
         if queued < LARGE {
             return None;
         }
+        let mut has_small = has_small || goes_first;
         let rank = |has_small: bool| if has_small { Rank::Small } else { Rank::Flood };
         let mut next = pin!(self.turns.next(rank(has_small)));
         loop {
@@ -158,6 +164,15 @@ impl Shared {
         }
     }
 
+    /// Rows of small tenants in a lane of which a batch is under way that has others.
+    pub fn take_beside(&self, hold: &LaneHold, batch: usize) -> Vec<Arc<Row>> {
+        let rows = self.state().take_beside(hold, batch);
+        if !rows.is_empty() {
+            self.turns.note_small();
+        }
+        rows
+    }
+
     /// Whether a lane is held as it was.
     pub fn is_held(&self, hold: &LaneHold) -> bool {
         self.state().is_held(hold)
@@ -169,7 +184,7 @@ impl Shared {
     }
 
     /// Those of some rows that somebody else may have handled, and by which reading of the log.
-    pub fn doubted(&self, hold: &LaneHold, rows: &[Arc<LogRow>]) -> (Vec<Arc<LogRow>>, u64) {
+    pub fn doubted(&self, hold: &LaneHold, rows: &[Arc<Row>]) -> (Vec<Arc<Row>>, u64) {
         let mut state = self.state();
         let doubted = state.held(hold).map(|held| rows.iter().filter(|row| held.doubts(row)).cloned().collect());
         (doubted.unwrap_or_default(), state.reading)

@@ -2,14 +2,22 @@
 //!
 //! Few batches at once are quickest, and a lane that waits for its turn has not taken its rows yet: what arrives meanwhile still
 //! comes along. A lane with rows of a small tenant goes before those that have rows of tenants that flood alone, so that such a
-//! row waits for the batches under way and for nothing else.
+//! row waits for the batches under way and for nothing else. While small tenants are about, fewer batches of a flood are under way:
+//! whatever is done for a small tenant waits for processors that they use, and the flood loses little.
 //!
 //! Not here: how long a turn lasts (`leases`: a batch that is slow gives it back), and small batches, which need none.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Batches that are under way, while small tenants are about, when one more of a flood begins.
+const FLOODS_BESIDE: usize = 2;
+/// How long a small tenant is about after something was done for it.
+const SMALL_ABOUT: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(crate) struct Turns {
@@ -17,7 +25,10 @@ pub(crate) struct Turns {
 }
 
 struct State {
-    free: usize,
+    under_way: usize,
+    most: usize,
+    /// When a small tenant was about last.
+    small_at: Option<Instant>,
     /// The next ticket.
     ticket: u64,
     /// Those that wait, the first one next.
@@ -38,8 +49,9 @@ pub(crate) struct Turn(Arc<Turns>);
 
 impl Turns {
     /// So many at once.
-    pub fn new(free: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State { free, ticket: 0, waiting: BTreeMap::new() }) })
+    pub fn new(most: usize) -> Arc<Self> {
+        let state = State { under_way: 0, most, small_at: None, ticket: 0, waiting: BTreeMap::new() };
+        Arc::new(Self { state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -50,8 +62,8 @@ impl Turns {
     pub async fn next(self: &Arc<Self>, rank: Rank) -> Turn {
         let granted = {
             let mut state = self.state();
-            if state.free > 0 {
-                state.free -= 1;
+            if state.admits(rank) {
+                state.under_way += 1;
                 return Turn(self.clone());
             }
             let (turn, granted) = oneshot::channel();
@@ -63,21 +75,38 @@ impl Turns {
         granted.await.expect("a sender is kept until it is used, or its receiver has gone")
     }
 
+    /// Something is done for a small tenant.
+    pub fn note_small(&self) {
+        self.state().small_at = Some(Instant::now());
+    }
+
     fn pass_on(self: &Arc<Self>) {
-        let next = {
+        let mut next = Vec::new();
+        {
             let mut state = self.state();
+            state.under_way -= 1;
             // Some wait no more.
             state.waiting.retain(|_, next| !next.is_closed());
-            match state.waiting.pop_first() {
-                Some((_, next)) => next,
-                None => {
-                    state.free += 1;
-                    return;
+            // More than one, where small tenants have gone meanwhile.
+            while let Some(first) = state.waiting.first_entry() {
+                let rank = first.key().0;
+                if !state.admits(rank) {
+                    break;
                 }
+                state.under_way += 1;
+                next.extend(state.waiting.pop_first());
             }
-        };
+        }
         // One that has stopped waiting in this moment drops its turn, which passes it on.
-        drop(next.send(Turn(self.clone())));
+        next.into_iter().for_each(|(_, next)| drop(next.send(Turn(self.clone()))));
+    }
+}
+
+impl State {
+    fn admits(&self, rank: Rank) -> bool {
+        let is_about = self.small_at.is_some_and(|at| at.elapsed() < SMALL_ABOUT);
+        let most = if rank == Rank::Flood && is_about { self.most.min(FLOODS_BESIDE) } else { self.most };
+        self.under_way < most
     }
 }
 
@@ -93,7 +122,27 @@ mod tests {
 
     use tokio::task::yield_now;
 
-    use super::{Rank, Turns};
+    use super::{Rank, SMALL_ABOUT, Turns};
+
+    #[tokio::test(start_paused = true)]
+    async fn while_small_tenants_are_about_fewer_batches_of_a_flood_are_under_way() {
+        let turns = Turns::new(4);
+        turns.note_small();
+        let mut under_way = vec![turns.next(Rank::Flood).await, turns.next(Rank::Flood).await];
+        let floods = async { tokio::join!(turns.next(Rank::Flood), turns.next(Rank::Flood)) };
+        let mut floods = pin!(floods);
+        tokio::select! {
+            biased;
+            _ = &mut floods => panic!("there are two already"),
+            () = yield_now() => {}
+        }
+        under_way.push(turns.next(Rank::Small).await);
+        tokio::time::advance(SMALL_ABOUT).await;
+        // The next that ends lets both of them begin.
+        under_way.pop();
+        let _both = floods.await;
+        assert_eq!(turns.state().under_way, 4);
+    }
 
     #[tokio::test]
     async fn a_small_tenants_lane_goes_before_those_that_waited_longer() {

@@ -4,7 +4,9 @@
 //! is parked before anything of its key goes on, so that a crash at any point leaves it either unfinished or parked.
 
 mod aside;
+mod beside;
 mod late;
+mod running;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,14 +22,18 @@ use karwan_store::log::LogRow;
 use karwan_store::metrics::{Result as Consumed, Subscription};
 use karwan_store::trace::{self, SpanRecord};
 use karwan_store::write_set::{Claim, LaneHold, TenantBits};
-use karwan_store::{Batch, Error, Repeated, Store, TenantTx};
+use karwan_store::{Batch, Error, Reads, Repeated, TenantTx};
 use tokio::time::Instant;
 
-use crate::consumer::{Consumer, Failure, Unreadable, Verdict};
+use crate::consumer::{Consumer, Unreadable, Verdict};
 use crate::node::Shared;
+use crate::row::Row;
 use aside::Aside;
 pub(crate) use late::Late;
+use running::{Ran, Running, too_long};
 
+/// How often a batch is re-run because others were faster, before its events are done singly.
+const BATCH_TRIES_MAX: u32 = 3;
 /// How often one event is re-run because others were faster, before it waits a moment.
 const CONFLICTS_MAX: u32 = 20;
 
@@ -49,6 +55,15 @@ pub(crate) enum Stop {
     LaneLost,
     /// The store cannot be reached, or takes nothing: later.
     StoreDown(Error),
+}
+
+/// What became of a batch.
+enum Together {
+    Done,
+    /// Others were faster.
+    Conflict,
+    /// Its events have to be done singly.
+    Apart,
 }
 
 /// What became of one event.
@@ -97,85 +112,40 @@ fn as_parked(row: &LogRow) -> Parked {
     row.clone().parked(None, 0, String::new())
 }
 
-/// A handler at work; dropped, it is broken off.
-struct Running {
-    task: tokio::task::JoinHandle<Result<Verdict, Failure>>,
-    envelope: Arc<Envelope>,
-    from: Timestamp,
-    began: Instant,
-    limit: Duration,
-    /// When it has taken too long. Those of a batch that run beside each other have one: where the first of them is found out, so is
-    /// every other that hangs.
-    until: Instant,
-    late: Late,
-}
-
-impl Running {
-    async fn verdict(&mut self, store: &Store) -> Result<Verdict, Failure> {
-        let ended = tokio::time::timeout_at(self.until, &mut self.task).await;
-        store.heard("a handler has ended").await;
-        match ended {
-            Ok(Ok(verdict)) => verdict,
-            Ok(Err(broken)) => Ok(Verdict::Retry(format!("the handler broke off: {broken}"))),
-            Err(_) => {
-                self.late.note(self.envelope.id);
-                Ok(too_long(self.limit))
-            }
-        }
-    }
-}
-
-fn too_long(limit: Duration) -> Verdict {
-    Verdict::Retry(format!("the handler took longer than {limit:?}"))
-}
-
-/// A handler that has failed, and when.
-struct Ran {
-    running: Running,
-    until: Timestamp,
-    took: Duration,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It hangs beside one that was found out first.
-        if !self.task.is_finished() && Instant::now() >= self.until {
-            self.late.note(self.envelope.id);
-        }
-        self.task.abort();
-    }
-}
-
-impl Ran {
-    fn at(running: Running, until: Timestamp) -> Box<Self> {
-        Box::new(Self { took: running.began.elapsed(), running, until })
-    }
-}
-
 impl Worker {
     /// Handles these rows, in their order; answers which of them are finished or parked, as they are.
-    pub async fn handle(&self, rows: &[Arc<LogRow>]) -> Result<(), Stop> {
+    pub async fn handle(&self, rows: &[Arc<Row>]) -> Result<(), Stop> {
         let rows = self.not_handled_before(rows).await?;
-        let alone = |row: &Arc<LogRow>| self.consumer.runs_alone(&row.subject);
+        let alone = |row: &Arc<Row>| self.consumer.runs_alone(&row.subject);
         for rows in rows.chunk_by(|one, next| !alone(one) && !alone(next)) {
             self.handle_new(rows).await?;
         }
         Ok(())
     }
 
-    async fn handle_new(&self, rows: &[Arc<LogRow>]) -> Result<(), Stop> {
+    async fn handle_new(&self, rows: &[Arc<Row>]) -> Result<(), Stop> {
         let (mut waiting, mut free) = (Vec::new(), Vec::new());
         for row in rows.iter().cloned() {
             if self.must_wait(&row)? { waiting.push(row) } else { free.push(row) }
         }
         self.wait_behind(&waiting).await?;
         self.late.forget();
-        if free.len() > 1 && self.together(&free).await? {
-            for row in &free {
-                self.well(row);
-                self.finish(row);
+        let mut reads = Reads::Recent;
+        if free.len() > 1 {
+            for _ in 0..BATCH_TRIES_MAX {
+                match self.together(&free, reads).await? {
+                    Together::Done => {
+                        for row in &free {
+                            self.well(row);
+                            self.finish(row);
+                        }
+                        return Ok(());
+                    }
+                    Together::Conflict => reads = Reads::Fresh,
+                    Together::Apart => break,
+                }
             }
-            return Ok(());
+            reads = Reads::Fresh;
         }
         for row in &free {
             // The one before may have parked its key.
@@ -185,7 +155,7 @@ impl Worker {
             }
             let outcome = match self.late.take(row.event) {
                 true => self.was_late(row),
-                false => self.singly(row, row.claim()).await?,
+                false => self.singly(row, row.claim(), reads).await?,
             };
             match outcome {
                 Outcome::Done => self.well(row),
@@ -214,8 +184,8 @@ impl Worker {
         // Live events have their turn after as many.
         let due = self.shared.lane(&self.hold, |lane| lane.due(now, self.consumer.batch));
         for event in &due {
-            let row = event.row();
-            match self.singly(&row, event.claim()).await? {
+            let row = Row::from(event.row());
+            match self.singly(&row, event.claim(), Reads::Fresh).await? {
                 Outcome::Done => {
                     self.well(&row);
                     self.next_of(event).await?;
@@ -251,7 +221,7 @@ impl Worker {
     /// Whoever held the lane before may have handled some of them. Rows of one tenant are handled in their order, so that
     /// nobody asks any more once none of several of its rows was; those of other tenants may be ahead of it by far. Another
     /// that was handled is refused by its claim.
-    async fn not_handled_before(&self, rows: &[Arc<LogRow>]) -> Result<Vec<Arc<LogRow>>, Stop> {
+    async fn not_handled_before(&self, rows: &[Arc<Row>]) -> Result<Vec<Arc<Row>>, Stop> {
         let (doubted, reading) = self.shared.doubted(&self.hold, rows);
         if doubted.is_empty() {
             return Ok(rows.to_vec());
@@ -271,22 +241,22 @@ impl Worker {
         Ok(left)
     }
 
-    /// All of them in one transaction; false where they have to be done singly.
+    /// All of them in one transaction.
     ///
     /// The first event of every key runs beside the others, so that what they read is read together; those behind it in its
     /// key, and those that decided on what an earlier one wrote, run after the earlier ones. Where most of them do, the next
     /// batches run in order from the start.
-    async fn together(&self, rows: &[Arc<LogRow>]) -> Result<bool, Stop> {
-        let mut batch = self.shared.store.batch(&self.hold);
+    async fn together(&self, rows: &[Arc<Row>], reads: Reads) -> Result<Together, Stop> {
+        let mut batch = self.shared.store.batch(&self.hold).reading(reads);
         let mut running = Vec::with_capacity(rows.len());
         let mut keys = HashSet::with_capacity(rows.len());
         // What another release handles is parked singly.
         if rows.iter().any(|row| self.consumer.handler(&row.subject).is_none()) {
-            return Ok(false);
+            return Ok(Together::Apart);
         }
         let in_order = self.consumer.runs_in_order();
         for row in rows {
-            let Ok(envelope) = self.envelope(row).await else { return Ok(false) };
+            let Ok(envelope) = row.envelope(&self.shared.store).await else { return Ok(Together::Apart) };
             let tx = batch.beside(Arc::new(self.context(&envelope)), row.claim());
             let first = !in_order && keys.insert((row.tenant, row.key.as_str()));
             running.push((first.then(|| self.spawn(tx, row, envelope.clone())), envelope));
@@ -304,7 +274,7 @@ impl Worker {
                     Ok(Verdict::Done) => again += 1,
                     Ok(_) | Err(_) => {
                         self.learn_alone(&batch, rows);
-                        return Ok(false);
+                        return Ok(Together::Apart);
                     }
                 }
             }
@@ -313,26 +283,25 @@ impl Worker {
                 Ok(Verdict::Done) => ran.push((after, self.shared.clock.now())),
                 Ok(_) | Err(_) => {
                     self.learn_alone(&batch, rows);
-                    return Ok(false);
+                    return Ok(Together::Apart);
                 }
             }
         }
         self.learn_alone(&batch, rows);
         self.consumer.ran_again(again, rows.len());
-        let _turn = self.shared.flush_turn().await;
         match batch.commit().await {
             Ok(done) if done.repeated.is_none() => {
                 ran.iter().for_each(|(ran, until)| self.ran(ran, *until, true));
-                Ok(true)
+                Ok(Together::Done)
             }
-            Ok(_) => Ok(false),
             Err(Error::LaneLost { .. }) => Err(Stop::LaneLost),
-            Err(_) => Ok(false),
+            Err(Error::Conflict { .. }) => Ok(Together::Conflict),
+            Ok(_) | Err(_) => Ok(Together::Apart),
         }
     }
 
     /// Remembers whose handlers asked for the Postgres transaction: from now on each of their events is done alone.
-    fn learn_alone(&self, batch: &Batch, rows: &[Arc<LogRow>]) {
+    fn learn_alone(&self, batch: &Batch, rows: &[Arc<Row>]) {
         for (_, row) in rows.iter().enumerate().filter(|(place, _)| batch.wants_alone(*place)) {
             if let Some(handler) = self.consumer.handler(&row.subject) {
                 handler.alone.store(true, Ordering::Relaxed);
@@ -340,24 +309,28 @@ impl Worker {
         }
     }
 
-    async fn singly(&self, row: &LogRow, claim: Claim) -> Result<Outcome, Stop> {
+    async fn singly(&self, row: &Row, claim: Claim, first: Reads) -> Result<Outcome, Stop> {
         if self.consumer.handler(&row.subject).is_none() {
             return self.foreign(row).await;
         }
-        let envelope = match self.envelope(row).await {
+        let envelope = match row.envelope(&self.shared.store).await {
             Ok(envelope) => envelope,
             // No other attempt will read it.
             Err(error @ Error::Refused { .. }) => return Ok(Outcome::Invalid(told(&error))),
             Err(error) => return sorted(error),
         };
+        let mut reads = first;
         for _ in 0..CONFLICTS_MAX {
-            let mut batch = self.shared.store.batch(&self.hold);
+            let mut batch = self.shared.store.batch(&self.hold).reading(reads);
             let tx = batch.handle(&self.context(&envelope), claim.clone());
             let mut running = self.spawn(tx, row, envelope.clone());
             let verdict = running.verdict(&self.shared.store).await;
             let until = self.shared.clock.now();
+            reads = Reads::Fresh;
             match verdict {
                 Ok(Verdict::Done) => {}
+                // By what may be old. One that hangs would hang again.
+                Ok(_) | Err(_) if batch.rests_on_recent() && running.has_ended() => continue,
                 Ok(verdict) => return Ok(Outcome::Failed(verdict, Some(Ran::at(running, until)))),
                 // One of its own statements lost against others.
                 Err(failure) if Error::is_conflict(&*failure) => continue,
@@ -376,8 +349,10 @@ impl Worker {
                     });
                 }
             }
+            let recent = batch.rests_on_recent();
             match batch.commit().await {
                 Ok(done) => match done.repeated {
+                    Some(_) if recent => {}
                     None => {
                         self.ran(&running, until, true);
                         return Ok(Outcome::Done);
@@ -386,7 +361,11 @@ impl Worker {
                     Some(Repeated::Intent(_) | Repeated::Unit) => return self.claim_alone(&envelope, claim).await,
                 },
                 Err(Error::Conflict { .. }) => {}
-                Err(error) => return sorted(error),
+                Err(error) => match sorted(error)? {
+                    // A refusal of what was decided by what may be old.
+                    Outcome::Failed(..) | Outcome::Invalid(_) if recent => {}
+                    outcome => return Ok(outcome),
+                },
             }
         }
         let later = Verdict::Later("others change the same documents or rows all the time".to_owned());
@@ -433,10 +412,6 @@ impl Worker {
         let mut batch = self.shared.store.batch(&self.hold);
         drop(batch.handle(&self.context(envelope), claim));
         batch.commit().await.map_or_else(sorted, |_| Ok(Outcome::Done))
-    }
-
-    async fn envelope(&self, row: &LogRow) -> Result<Arc<Envelope>, Error> {
-        self.shared.store.received(row).await.map(Arc::new)
     }
 
     fn subscription<'a>(&'a self, topic: &'a str) -> Subscription<'a> {

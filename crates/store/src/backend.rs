@@ -139,11 +139,6 @@ impl Backend {
         flushed
     }
 
-    /// Whether flushes that wait at the same time share a commit.
-    pub const fn commits_in_groups(&self) -> bool {
-        matches!(self, Self::Sqlite(_))
-    }
-
     /// Rung when facts or effects were committed.
     pub fn bell(&self) -> &Bell {
         on_both!(self, store => store.bell())
@@ -356,6 +351,11 @@ impl Backend {
     /// Saves a lane's position: everything up to here is finished. `release` gives the lane up.
     pub async fn save_position(&self, hold: &LaneHold, seq: Seq, release: bool) -> Result<(), Error> {
         on_both!(self, store => store.save_position(hold, seq, release).await)
+    }
+
+    /// Saves the positions of some lanes; answers those that are held no more, and stay as they are.
+    pub async fn save_positions(&self, positions: &[(LaneHold, Seq)]) -> Result<Vec<LaneHold>, Error> {
+        on_both!(self, store => store.save_positions(positions).await)
     }
 
     /// Moves all lanes of a consumer, where nobody holds one of them.

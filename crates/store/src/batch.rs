@@ -15,6 +15,7 @@ use crate::facts::Origin;
 use crate::held::Documents;
 use crate::own_tables;
 use crate::platform::same_tenant;
+use crate::recent::Reads;
 use crate::store::{Done, Store};
 use crate::stored::tenant_bits;
 use crate::tx::TenantTx;
@@ -28,6 +29,7 @@ pub struct Batch {
     store: Store,
     hold: LaneHold,
     documents: BTreeMap<TenantBits, Arc<Mutex<Documents>>>,
+    reads: Reads,
     units: Vec<TenantTx>,
     claims: Vec<Claim>,
 }
@@ -39,6 +41,7 @@ impl Store {
             store: self.clone(),
             hold: hold.clone(),
             documents: BTreeMap::new(),
+            reads: Reads::Fresh,
             units: Vec::new(),
             claims: Vec::new(),
         }
@@ -46,6 +49,13 @@ impl Store {
 }
 
 impl Batch {
+    /// The same batch, empty still, with other reads. Where one of its units does anything but commit, and
+    /// [rests on what this process knew](Self::rests_on_recent), it has to be decided again by what the store says.
+    #[must_use]
+    pub fn reading(self, reads: Reads) -> Self {
+        Self { reads, ..self }
+    }
+
     /// The unit in which an event is handled, after those that the batch has already. The claim is the unit's id: an event
     /// that was handled before refuses the whole batch. Effects have the same ids whenever the event is handled.
     ///
@@ -90,6 +100,11 @@ impl Batch {
         self.units[place].own().was_refused()
     }
 
+    /// Whether a unit rests on what this process knew.
+    pub fn rests_on_recent(&self) -> bool {
+        self.units.iter().any(TenantTx::rests_on_recent)
+    }
+
     fn add(&mut self, unit: TenantTx, claim: Claim) -> TenantTx {
         self.units.push(unit.clone());
         self.claims.push(claim);
@@ -98,7 +113,7 @@ impl Batch {
 
     fn unit(&self, context: Arc<Context>, claim: &Claim, documents: Arc<Mutex<Documents>>) -> TenantTx {
         let origin = Origin::of(&[b"event", self.hold.consumer.as_bytes(), &claim.event.bits().to_be_bytes()]);
-        let tx = TenantTx::new(self.store.shared.clone(), context, origin, documents);
+        let tx = TenantTx::new(self.store.shared.clone(), context, origin, documents).reading(self.reads);
         if tx.context().tenant != Tenant::Platform
             && let Err(refused) = same_tenant("an event", claim.tenant, tx.context())
         {

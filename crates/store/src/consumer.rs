@@ -254,6 +254,19 @@ impl Store {
         self.shared.backend.save_position(hold, seq, release).await
     }
 
+    /// The processes that live, by their beats.
+    pub async fn living(&self) -> Result<Vec<Node>, Error> {
+        self.shared.backend.living().await
+    }
+
+    /// Saves the positions of some lanes at once; answers which of them are held no more. Those stay as they are.
+    pub async fn save_positions(&self, positions: &[(LaneHold, Seq)]) -> Result<Vec<LaneHold>, Error> {
+        if positions.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.shared.backend.save_positions(positions).await
+    }
+
     /// Moves all lanes of a consumer to a number, back or forth, where nobody holds one of them; answers whether it was done.
     /// What was handled before stays handled: it is read again, and passed over.
     pub async fn seek(&self, consumer: &str, seq: Seq) -> Result<bool, Error> {

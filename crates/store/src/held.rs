@@ -1,7 +1,7 @@
 //! The documents of one unit: what was read at which version, and what becomes of it. Pure.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use karwan_envelope::Envelope;
 
@@ -82,22 +82,24 @@ impl Documents {
         held.current(id)
     }
 
-    /// A page of a query: stored rows with the unit's own writes laid over them.
+    /// A page of a query: stored rows with the unit's own writes laid over them, and with what its decision rests on, which is checked.
+    /// What it only peeked at may be older than these rows.
     pub fn page<D: Document>(&mut self, parts: &Parts, rows: Vec<DocumentRow>) -> Result<Page<D>, Error> {
         self.queried.insert(D::KIND.name);
         let full = rows.len() > parts.page();
-        let mut last = None;
+        let (mut last, mut fresh) = (None, HashSet::new());
         for row in rows.into_iter().take(parts.page()) {
             let fields = row.body_as::<D>()?.map(|stored| stored.fields()).unwrap_or_default();
             last = Some(parts.cursor(&D::KIND, &row.id, &fields));
+            fresh.insert(row.id.clone());
             let held = self.entry::<D>(&row.id.clone());
-            if held.read.is_none() && held.write.is_none() {
+            if held.is_peeked() {
                 held.read = Some(row);
             }
         }
         let mut found = BTreeMap::new();
         for ((name, id), held) in &self.held {
-            if *name != D::KIND.name {
+            if *name != D::KIND.name || held.is_peeked() && !fresh.contains(id) {
                 continue;
             }
             let Some(document) = held.current::<D>(id)? else { continue };
@@ -196,6 +198,11 @@ impl Held {
             Some(write) => matches!(write, Write::Put { .. }),
             None => self.read.as_ref().is_some_and(|row| row.body.is_some()),
         }
+    }
+
+    /// Whether it is neither written nor checked.
+    fn is_peeked(&self) -> bool {
+        self.write.is_none() && self.use_of_it == Use::Peeked
     }
 
     /// Whether the flush changes it.

@@ -39,6 +39,7 @@ mod own_tables;
 mod platform;
 mod postgres;
 pub mod query;
+mod recent;
 mod relay;
 pub mod relay_state;
 mod remedy;
@@ -71,6 +72,7 @@ pub use operator::Operator;
 pub use own_tables::PostgresTx;
 pub use platform::PlatformTx;
 pub use query::{Page, Query};
+pub use recent::Reads;
 pub use relay::RelayTx;
 pub use store::{Done, OpenUnit, Options, Repeated, Store};
 /// The driver of [`PostgresTx`], in the version that its values are of.

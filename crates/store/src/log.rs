@@ -97,7 +97,7 @@ pub struct Behind {
 }
 
 /// What is read of several tenants in one look.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Apart {
     /// Whose rows, and from where on.
     pub behind: Vec<Behind>,

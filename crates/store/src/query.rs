@@ -161,6 +161,11 @@ impl Parts {
         self.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX)
     }
 
+    /// Whether an index leads to its page: with two fields all of a tenant's documents may have to be looked at.
+    pub fn follows_an_index(&self) -> bool {
+        self.equal.len() + usize::from(self.order.is_some()) <= 1
+    }
+
     /// Whether a document with these values, in the kind's order, is in the answer and after the cursor.
     pub(crate) fn admits(&self, kind: &Kind, id: &str, values: &[FieldValue]) -> bool {
         let value = |name: &str| place(kind, name).map(|place| &values[place]);

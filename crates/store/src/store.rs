@@ -23,9 +23,10 @@ use crate::metrics::Metrics;
 use crate::own_tables;
 use crate::platform::{same_tenant, tenants_only};
 use crate::postgres::own::Transaction;
+use crate::recent::{Reads, Recent};
 use crate::trace::{SpanRecord, Spans};
 use crate::tx::TenantTx;
-use crate::write_set::{UnitClaim, WriteSet};
+use crate::write_set::{Flushed, UnitClaim, WriteSet};
 
 /// How often a unit is re-run because others were faster, where nothing else is configured.
 pub const CONFLICT_RETRIES_MAX: u32 = 20;
@@ -93,6 +94,7 @@ pub struct Shared {
     metrics: Metrics,
     conflict_retries_max: u32,
     contended: crate::contention::Contention,
+    pub(crate) recent: Recent,
 }
 
 impl Shared {
@@ -147,6 +149,7 @@ impl Store {
                 mint: Mint::new(options.clock, options.random),
                 conflict_retries_max: options.conflict_retries_max,
                 contended: crate::contention::Contention::default(),
+                recent: Recent::default(),
             }),
         })
     }
@@ -154,11 +157,6 @@ impl Store {
     /// What this process counts.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
-    }
-
-    /// Whether units that are flushed at the same time share a commit, as they do in a file: the more of them, the better.
-    pub fn commits_in_groups(&self) -> bool {
-        self.shared.backend.commits_in_groups()
     }
 
     /// Something came from a channel or a task of this process, and is about to be acted on. A simulation may end the process
@@ -223,11 +221,16 @@ impl Store {
         let mut attempts = 0;
         let mut turn = None;
         let mut lost = false;
+        // What this process knows is good enough for a first try: a flush that is taken has checked it.
+        let mut reads = Reads::Recent;
         reason.admits(&context)?;
         loop {
-            let tx = TenantTx::new(self.shared.clone(), context.clone(), reason.origin(), Arc::default());
+            let reads = std::mem::replace(&mut reads, Reads::Fresh);
+            let tx =
+                TenantTx::new(self.shared.clone(), context.clone(), reason.origin(), Arc::default()).reading(reads);
             let answer = match decide(tx.clone()).await {
                 Ok(answer) => answer,
+                Err(_) if tx.rests_on_recent() => continue,
                 Err(_) if tx.own().lost().await && attempts < self.shared.conflict_retries_max => {
                     attempts += 1;
                     continue;
@@ -238,12 +241,18 @@ impl Store {
                 }
                 Err(refused) => return Err(refused),
             };
+            // Whatever is refused below: decided by what the store says, it may be taken.
+            let recent = tx.rests_on_recent();
             let own = own_tables::end(std::slice::from_ref(&tx)).await?;
-            let set = Arc::new(reason.set(&tx, own.is_some())?);
+            let set = match reason.set(&tx, own.is_some()) {
+                Ok(set) => Arc::new(set),
+                Err(_) if recent => continue,
+                Err(error) => return Err(error.into()),
+            };
             if set.documents.is_empty() && !set.writes() {
                 return Ok(self.done(answer, self.shared.backend.highest().await?, None));
             }
-            let refusal = match self.shared.backend.flush(&set, own).await {
+            let refusal = match self.flush(&set, own).await {
                 Ok(flushed) => {
                     self.published(&set);
                     return Ok(self.done(answer, flushed.seq, None));
@@ -252,11 +261,16 @@ impl Store {
             };
             attempts += 1;
             lost |= matches!(refusal, Refusal::Lost(_));
+            if recent && matches!(refusal, Refusal::Error(_)) {
+                continue;
+            }
             match self.settle(refusal, &set, reason.void(), attempts).await? {
                 // Somebody has done this before: this very call, whose answer was lost, or another process.
                 Settled::Repeated(Repeated::Unit, _) if !lost && reason.is_a_task() => {
                     return Err(Error::Gone { what: "what is due".to_owned() }.into());
                 }
+                // Nothing was checked: its answer may be of the past.
+                Settled::Repeated(..) if recent => {}
                 Settled::Repeated(repeated, seq) => return Ok(self.done(answer, seq, Some(repeated))),
                 Settled::Committed(seq) => {
                     self.published(&set);
@@ -321,7 +335,7 @@ impl Store {
     /// Flushes a set that is not re-run.
     pub(crate) async fn flush_once(&self, set: WriteSet, own: Option<Transaction>) -> Result<Done<()>, Error> {
         let set = Arc::new(set);
-        match self.shared.backend.flush(&set, own).await {
+        match self.flush(&set, own).await {
             Ok(flushed) => {
                 self.published(&set);
                 Ok(self.done((), flushed.seq, None))
@@ -336,6 +350,22 @@ impl Store {
                 Settled::Again(what) => Err(Error::Conflict { what, attempts: 1 }),
             },
         }
+    }
+
+    /// Flushes a set, and remembers what became of its documents.
+    async fn flush(&self, set: &Arc<WriteSet>, own: Option<Transaction>) -> Result<Flushed, Refusal> {
+        let Shared { backend, recent, .. } = &*self.shared;
+        // Before it: it may go to another life.
+        let life = backend.incarnation();
+        let flushed = backend.flush(set, own).await;
+        match &flushed {
+            Ok(_) => recent.wrote(life, set),
+            Err(Refusal::Conflict { what }) => recent.refused(life, set, what),
+            Err(Refusal::Lost(_) | Refusal::UnitRepeated | Refusal::IntentRepeated(_) | Refusal::Error(_)) => {
+                recent.refused(life, set, "");
+            }
+        }
+        flushed
     }
 
     /// What follows a refused flush.

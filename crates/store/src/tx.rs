@@ -17,10 +17,11 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::facts::{Facts, Origin};
-use crate::held::Documents;
-use crate::kind::{BODY_BYTES_MAX, Document, FIELD_BYTES_MAX, FieldValue, Guard, ID_BYTES_MAX, write_body};
+use crate::held::{DocumentRow, Documents};
+use crate::kind::{BODY_BYTES_MAX, Document, FIELD_BYTES_MAX, FieldValue, Guard, ID_BYTES_MAX, Kind, write_body};
 use crate::own_tables::Place;
 use crate::query::{Page, Query};
+use crate::recent::{PEEKED_MAX, Reads};
 use crate::store::Shared;
 use crate::stored::{cause_text, tenant_bits};
 use crate::trace::{SpanRecord, publish_span, transition_span};
@@ -34,6 +35,7 @@ pub struct TenantTx {
     origin: Origin,
     /// Shared by the units of a batch, within one tenant.
     documents: Arc<Mutex<Documents>>,
+    reads: Reads,
     collected: Arc<Mutex<Collected>>,
     /// Its transaction, where it writes tables of the user's own.
     own: Arc<Place>,
@@ -48,6 +50,8 @@ struct Collected {
     effects: Vec<EffectWrite>,
     facts: Vec<Envelope>,
     transitions: Vec<SpanRecord>,
+    /// Where something was not asked of the store, which may be old: in which life it was seen.
+    recent: Option<i64>,
     /// The first thing that went wrong while collecting; told at the flush, so that collecting needs no `?`.
     refused: Option<Error>,
 }
@@ -59,7 +63,18 @@ impl TenantTx {
         origin: Origin,
         documents: Arc<Mutex<Documents>>,
     ) -> Self {
-        Self { shared, context, origin, documents, collected: Arc::default(), own: Arc::default() }
+        let reads = Reads::Fresh;
+        Self { shared, context, origin, documents, reads, collected: Arc::default(), own: Arc::default() }
+    }
+
+    /// The same unit, before it has read anything, with other reads.
+    pub(crate) fn reading(self, reads: Reads) -> Self {
+        Self { reads, ..self }
+    }
+
+    /// Whether its decision rests on what this process knew, and may be another one by what the store says.
+    pub(crate) fn rests_on_recent(&self) -> bool {
+        self.collected().recent.is_some()
     }
 
     /// Who writes, for whom, and why.
@@ -139,9 +154,28 @@ impl TenantTx {
         if let Some(known) = self.held().known::<D>(id, checked) {
             return known;
         }
-        let kind = self.shared.kind::<D>()?;
-        let row = self.shared.backend.document(self.tenant(), kind, id).await?;
+        let row = self.row(self.shared.kind::<D>()?, id, checked).await?;
         self.held().learn(id, row, checked)
+    }
+
+    /// A document as this process saw it last, where that is good enough, else as the store has it.
+    async fn row(&self, kind: &Kind, id: &str, checked: bool) -> Result<Option<DocumentRow>, Error> {
+        let (backend, recent) = (&self.shared.backend, &self.shared.recent);
+        let (tenant, life) = (self.tenant(), backend.incarnation());
+        if self.reads == Reads::Recent {
+            let age_max = (!checked).then_some(PEEKED_MAX);
+            if let Some(row) = recent.known(life, kind, (tenant, id), age_max) {
+                self.collected().recent.get_or_insert(life);
+                // Nothing was waited for: whoever reads much gives way to others all the same.
+                tokio::task::coop::consume_budget().await;
+                return Ok(Some(row));
+            }
+        }
+        let row = backend.document(tenant, kind, id).await?;
+        if let Some(row) = &row {
+            recent.learn(life, kind, tenant, row);
+        }
+        Ok(row)
     }
 
     /// Documents by their declared fields, with the unit's own puts and deletes laid over the stored ones.
@@ -302,6 +336,8 @@ impl TenantTx {
         if let Some(refused) = collected.refused {
             return Err(refused);
         }
+        // The first of several: had another begun meanwhile, this one is over.
+        set.recent = set.recent.or(collected.recent);
         for envelope in &collected.facts {
             let carrier = self.shared.kinds.carrier(envelope.subject.as_str());
             if let Some(kind) = carrier {

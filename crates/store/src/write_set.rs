@@ -44,6 +44,9 @@ pub struct WriteSet {
     pub spans: Vec<SpanRecord>,
     /// Whether tables of the user's own are written with it, in the same transaction.
     pub own_tables: bool,
+    /// The life of the store in which this process saw documents that the decision rests on, where it did not ask for them anew: in
+    /// another life their versions mean other bodies.
+    pub recent: Option<i64>,
 }
 
 impl WriteSet {

@@ -167,6 +167,6 @@ async fn what_cannot_be_changed_in_place_is_refused_and_left() {
     assert!(made["error"].is_null(), "{made}");
     let error = topology().apply(&broker).await.unwrap_err();
     assert!(matches!(error, Error::Topology { .. }), "{error:?}");
-    expect!["RESERVATION: storage is memory, and should be file cannot be changed in place"]
+    expect!["RESERVATION: storage is memory, and should be file, which cannot be changed in place"]
         .assert_eq(&error.to_string());
 }

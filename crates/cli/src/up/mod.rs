@@ -95,6 +95,9 @@ pub fn run(args: &Args) -> Outcome {
     runtime::block_on(async {
         let place = Place::take(&args.flags.data()).await?;
         let listener = listen(SocketAddr::new(args.bind, args.port)).await?;
+        if !args.bind.is_loopback() {
+            tracing::warn!(bind = %args.bind, "others can reach this node, over plain HTTP: put a proxy that encrypts before it");
+        }
         let control = listen(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         let named = settings.named_store()?;
         let demo = args.demo || named.is_none() && !args.empty;

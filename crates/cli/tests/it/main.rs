@@ -10,6 +10,7 @@ mod folder;
 mod goldens;
 mod help;
 mod hostile;
+mod jetstream;
 mod judge;
 mod karwan;
 mod pipes;

@@ -9,6 +9,7 @@ use karwan_store::write_set::LaneHold;
 use super::Shared;
 use crate::consumer::Consumer;
 use crate::lane::Lane;
+use crate::row::Row;
 
 /// What a stream has delivered for a lane. Its numbers are the stream's.
 #[derive(Default)]
@@ -16,7 +17,7 @@ pub(super) struct Fed {
     /// Everything up to here was delivered.
     pub(super) read: Seq,
     /// What is not finished: it is not delivered again in time, so it is kept.
-    unfinished: BTreeMap<Seq, Arc<LogRow>>,
+    unfinished: BTreeMap<Seq, Arc<Row>>,
 }
 
 impl Fed {
@@ -52,7 +53,7 @@ impl Shared {
             return false;
         }
         for row in rows {
-            let row = Arc::new(row);
+            let row = Arc::new(Row::from(row));
             let hold = &holds[usize::from(row.slot) % holds.len()];
             if let Some(held) = state.held(hold)
                 && let Some(fed) = &mut held.fed

@@ -17,6 +17,7 @@ use karwan_store::write_set::{LaneHold, TenantBits};
 
 use super::ahead::{Amount, ReadAhead};
 use crate::consumer::Consumer;
+use crate::row::Row;
 pub(super) use of::{Held, Of};
 
 /// See the module.
@@ -101,6 +102,19 @@ impl State {
         let Some(of) = self.consumers.get(&hold.consumer) else { return (0, false) };
         let Some(held) = of.lanes.get(&hold.lane).filter(|held| held.epoch == hold.epoch) else { return (0, false) };
         (held.lane.queued(), held.lane.tenants().any(|tenant| !of.apart.contains_key(&tenant)))
+    }
+
+    /// Rows of tenants that are not read apart, from a lane of which a batch is under way that has others.
+    pub fn take_beside(&mut self, hold: &LaneHold, batch: usize) -> Vec<Arc<Row>> {
+        let Some(Of { lanes, apart, .. }) = self.consumers.get_mut(&hold.consumer) else { return Vec::new() };
+        let held = lanes.get_mut(&hold.lane).filter(|held| held.epoch == hold.epoch);
+        held.map(|held| held.lane.take_beside(batch, |tenant| !apart.contains_key(&tenant))).unwrap_or_default()
+    }
+
+    /// Whether something is queued or under way for a consumer that is not in the background.
+    pub fn has_foreground(&self) -> bool {
+        let foreground = self.consumers.values().filter(|of| !of.consumer.background && !of.stopped);
+        foreground.flat_map(|of| of.lanes.values()).any(|held| !held.lane.is_idle())
     }
 
     /// Everything up to here is finished in a lane.
@@ -210,7 +224,7 @@ impl State {
 
     /// Queues a row of the main read for every consumer that wants it there and has room.
     pub fn push(&mut self, row: LogRow) {
-        let (row, readers) = (Arc::new(row), self.readers().count());
+        let (row, readers) = (Arc::new(Row::from(row)), self.readers().count());
         for of in self.consumers.values_mut().filter(|of| of.reads_log()) {
             if of.apart.contains_key(&row.tenant) || !of.wants(&row) {
                 continue;
@@ -244,7 +258,7 @@ impl State {
     /// Queues what was read apart, up to a number; `full` says that there may be more before it.
     pub fn push_behind(&mut self, behind: &Behind, rows: Vec<LogRow>, until: Seq, full: bool) {
         self.measure(&rows);
-        let rows: Vec<Arc<LogRow>> = rows.into_iter().map(Arc::new).collect();
+        let rows: Vec<Arc<Row>> = rows.into_iter().map(|row| Arc::new(Row::from(row))).collect();
         let joined = self.read == until;
         for consumer in &behind.consumers {
             let Some(of) = self.consumers.get_mut(consumer) else { continue };

@@ -11,6 +11,7 @@ use karwan_store::metrics::Result as Consumed;
 
 use super::{Ran, Stop, Worker};
 use crate::consumer::Verdict;
+use crate::row::Row;
 use crate::trial::{Rule, is_left_out};
 
 /// How late the store is told of what is parked, where a trial leaves that rule out.
@@ -26,9 +27,8 @@ pub(super) enum Aside {
 
 impl Worker {
     /// Rows whose keys wait: they wait too, and each may go as soon as it is the first.
-    pub(super) async fn wait_behind(&self, rows: &[Arc<LogRow>]) -> Result<(), Stop> {
-        let behind =
-            |row: &Arc<LogRow>| (**row).clone().parked(Some(0), 0, "behind another event of its key".to_owned());
+    pub(super) async fn wait_behind(&self, rows: &[Arc<Row>]) -> Result<(), Stop> {
+        let behind = |row: &Arc<Row>| (***row).clone().parked(Some(0), 0, "behind another event of its key".to_owned());
         let events: Vec<Parked> = rows.iter().map(behind).collect();
         match self.shared.store.park(&self.hold, &events).await {
             // A consumer that was sent back reads what came before the event that its key waits for.

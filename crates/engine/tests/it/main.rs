@@ -27,12 +27,14 @@ mod processes;
 mod relay;
 mod releases;
 mod restored;
+mod retained;
 mod seek;
 mod sharing;
 #[path = "../../../store/tests/it/shop.rs"]
 mod shop;
 mod snapshots;
 mod tasks;
+mod two_relays;
 mod vendor;
 mod waiting;
 #[expect(clippy::unwrap_used, reason = "a test stops at once, also in what it calls")]

@@ -26,7 +26,7 @@ pub fn work(work: Work) -> Work {
 /// One lane in large batches, and not the documents' eight: all entries of a tenant follow one another, so lanes would only
 /// take the end of the chain from each other.
 fn trail() -> Consumer {
-    Consumer::new(SERVICE, "trail").lanes(1).batch(256).forward_only().on_each(subjects(), enter)
+    Consumer::new(SERVICE, "trail").lanes(1).batch(256).forward_only().background().on_each(subjects(), enter)
 }
 
 /// Every subject of the platform that is published, but audit's own.

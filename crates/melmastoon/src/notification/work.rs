@@ -63,11 +63,11 @@ fn way(message: &Outgoing) -> String {
 }
 
 fn bookings() -> Consumer {
-    Consumer::new(SERVICE, "bookings").on(confirmed).on(cancelled)
+    Consumer::new(SERVICE, "bookings").background().on(confirmed).on(cancelled)
 }
 
 fn keys() -> Consumer {
-    Consumer::new(SERVICE, "keys").on(issued)
+    Consumer::new(SERVICE, "keys").background().on(issued)
 }
 
 fn languages() -> Consumer {

@@ -42,14 +42,18 @@ pub fn work(work: Work) -> Work {
 }
 
 fn places() -> Consumer {
-    let consumer =
-        Consumer::new(SERVICE, "places").on(public(created)).on(public(amenities)).on(public(type_published));
+    let consumer = Consumer::new(SERVICE, "places")
+        .background()
+        .on(public(created))
+        .on(public(amenities))
+        .on(public(type_published));
     let consumer = consumer.on(public(added)).on(public(archived)).on(public(plan_published)).on(public(plan_archived));
     consumer.on(public(deactivated)).on(public(suspended))
 }
 
 fn nights_of_places() -> Consumer {
-    let consumer = Consumer::new(SERVICE, "nights").on(public(priced)).on(public(committed)).on(public(released));
+    let consumer =
+        Consumer::new(SERVICE, "nights").background().on(public(priced)).on(public(committed)).on(public(released));
     consumer.on(public(stopped)).on(public(cleared))
 }
 

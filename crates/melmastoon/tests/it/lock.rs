@@ -24,6 +24,15 @@ async fn desk(locks: &Arc<Locks>) -> Desk {
     Desk::open(lock::kinds(), work::work(Work::new(), locks.clone())).await
 }
 
+/// A desk that has heard of a confirmed booking.
+async fn confirmed(trouble: Trouble) -> (Arc<Locks>, Desk, BookingConfirmed) {
+    let (locks, booking) = (Locks::with(trouble), told::confirmed(10));
+    let desk = desk(&locks).await;
+    desk.tell(&booking).await;
+    desk.settle().await;
+    (locks, desk, booking)
+}
+
 fn context() -> karwan::Context {
     karwan::context(lock::SERVICE, 1)
 }
@@ -32,11 +41,7 @@ fn context() -> karwan::Context {
 #[test]
 fn a_paid_booking_gets_a_key_for_its_rooms_and_its_stay() {
     run(async || {
-        let locks = Locks::with(Trouble::None);
-        let desk = desk(&locks).await;
-        let booking = told::confirmed(10);
-        desk.tell(&booking).await;
-        desk.settle().await;
+        let (locks, desk, booking) = confirmed(Trouble::None).await;
         let requested = desk.told::<KeyCredentialRequested>().await;
         let issued = desk.told::<KeyCredentialIssued>().await;
         let ([requested], [issued]) = (&requested[..], &issued[..]) else { panic!("one of each: {issued:?}") };
@@ -122,11 +127,7 @@ fn a_vendor_that_fails_puts_the_key_on_the_manual_queue() {
 #[test]
 fn a_cancelled_stay_leaves_the_front_desk_no_key_to_issue() {
     run(async || {
-        let locks = Locks::with(Trouble::Refuses);
-        let desk = desk(&locks).await;
-        let booking = told::confirmed(10);
-        desk.tell(&booking).await;
-        desk.settle().await;
+        let (locks, desk, booking) = confirmed(Trouble::Refuses).await;
         locks.mend();
         desk.pass_ms(600_000).await;
         let queue =
@@ -157,11 +158,7 @@ fn a_refusal_that_is_final_is_not_repeated() {
 #[test]
 fn a_cancelled_booking_keeps_no_key() {
     run(async || {
-        let locks = Locks::with(Trouble::None);
-        let desk = desk(&locks).await;
-        let booking = told::confirmed(10);
-        desk.tell(&booking).await;
-        desk.settle().await;
+        let (locks, desk, booking) = confirmed(Trouble::None).await;
         assert_eq!(locks.open().len(), 1);
         desk.tell(&told::cancelled(&booking)).await;
         desk.settle().await;
@@ -210,11 +207,7 @@ fn a_cancellation_that_overtakes_the_issue_leaves_no_live_key() {
 #[test]
 fn the_vendors_own_reference_is_in_no_event() {
     run(async || {
-        let locks = Locks::with(Trouble::None);
-        let desk = desk(&locks).await;
-        let booking = told::confirmed(10);
-        desk.tell(&booking).await;
-        desk.settle().await;
+        let (_, desk, booking) = confirmed(Trouble::None).await;
         desk.tell(&told::cancelled(&booking)).await;
         desk.settle().await;
         let log = desk.log().await;
@@ -256,11 +249,7 @@ fn a_notice_that_is_told_again_changes_nothing() {
 #[test]
 fn a_notice_stays_in_the_trace_of_its_key() {
     run(async || {
-        let locks = Locks::with(Trouble::Down);
-        let desk = desk(&locks).await;
-        let booking = told::confirmed(10);
-        desk.tell(&booking).await;
-        desk.settle().await;
+        let (_, desk, booking) = confirmed(Trouble::Down).await;
         let credential = desk.told::<KeyCredentialRequested>().await[0].key_credential_id;
         let issued = Issued { vendor_ref: "vendor-secret".to_owned(), kind: KeyKind::MobileApp, warnings: Vec::new() };
         for (id, told) in [("n-1", Told::Issued(issued)), ("n-2", Told::Revoked)] {

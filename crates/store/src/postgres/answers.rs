@@ -3,9 +3,9 @@
 //! Every call to the outside ends with a commit of its own, and they end in crowds: one commit for all that have ended meanwhile
 //! costs what one of them did. Bounds: [`AT_ONCE`] transactions under way, [`A_CALL`] answers each.
 
+use std::collections::HashSet;
 use std::time::SystemTime;
 
-use futures_util::future::join_all;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -34,15 +34,45 @@ pub(super) fn answers() -> Answers {
     Crowd::new(AT_ONCE)
 }
 
-/// An outcome, column by column: state, answer, not before, why, and whether it counts as an attempt.
-type Columns<'a> = (Option<&'a str>, Option<&'a str>, Option<SystemTime>, Option<&'a str>, i32);
+const RECORD: &str = "SELECT karwan.record_effects($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
-fn columns(outcome: &Outcome) -> Columns<'_> {
-    match outcome {
-        Outcome::Answered(answer) => (Some("answered"), Some(answer), Some(SystemTime::UNIX_EPOCH), None, 1),
-        Outcome::Held { due, error } => (None, None, Some(instant(*due)), Some(error), 0),
-        Outcome::Later { due, error } => (None, None, Some(instant(*due)), Some(error), 1),
-        Outcome::Dead { error } => (Some("dead"), None, None, Some(error), 1),
+/// What became of calls, column by column: of which, state, answer, not before, why, and whether it counts as an attempt.
+#[derive(Default)]
+struct Columns<'a> {
+    tenant: Vec<Uuid>,
+    id: Vec<Uuid>,
+    state: Vec<Option<&'a str>>,
+    answer: Vec<Option<&'a str>>,
+    due: Vec<Option<SystemTime>>,
+    error: Vec<Option<&'a str>>,
+    counted: Vec<i32>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(told: impl Iterator<Item = &'a Told>) -> Self {
+        let mut columns = Self::default();
+        for Told { effect, outcome, .. } in told {
+            let (state, answer, due, error, counted) = match outcome {
+                Outcome::Answered(answer) => {
+                    (Some("answered"), Some(answer.as_str()), Some(SystemTime::UNIX_EPOCH), None, 1)
+                }
+                Outcome::Held { due, error } => (None, None, Some(instant(*due)), Some(error.as_str()), 0),
+                Outcome::Later { due, error } => (None, None, Some(instant(*due)), Some(error.as_str()), 1),
+                Outcome::Dead { error } => (Some("dead"), None, None, Some(error.as_str()), 1),
+            };
+            columns.tenant.push(Uuid::from_u128(effect.tenant));
+            columns.id.push(Uuid::from_u128(effect.id));
+            columns.state.push(state);
+            columns.answer.push(answer);
+            columns.due.push(due);
+            columns.error.push(error);
+            columns.counted.push(counted);
+        }
+        columns
+    }
+
+    fn parameters(&self) -> [&(dyn ToSql + Sync); 7] {
+        [&self.tenant, &self.id, &self.state, &self.answer, &self.due, &self.error, &self.counted]
     }
 }
 
@@ -58,24 +88,18 @@ impl Postgres {
         let told = self.answers.take(A_CALL, |one, other| one.hold == other.hold);
         let Some(Told { hold, .. }) = told.first().map(|ask| &ask.of) else { return Ok(()) };
         let bad = |cause| error::lane_error(&self.shown, cause);
-        let mut client = self.relay().await?;
-        let check = client.prepare_cached("SELECT karwan.check_lane($1, $2, $3)").await.map_err(bad)?;
-        let record = client.prepare_cached(include_str!("schema/record_effect.sql")).await.map_err(bad)?;
-        let tx = client.transaction().await.map_err(bad)?;
+        let columns = Columns::of(told.iter().map(|ask| &ask.of));
+        let client = self.relay().await?;
+        let statement = client.prepare_cached(RECORD).await.map_err(bad)?;
         let lane = i32::from(hold.lane);
         let held: [&(dyn ToSql + Sync); 3] = [&hold.consumer, &lane, &hold.epoch];
-        let one = async |Told { effect, outcome, .. }: &Told| {
-            let (tenant, id) = (Uuid::from_u128(effect.tenant), Uuid::from_u128(effect.id));
-            let (state, answer, due, why, counted) = columns(outcome);
-            tx.execute(&record, &[&tenant, &id, &state, &answer, &due, &why, &counted]).await
-        };
-        // Sent together: where the lane is somebody else's, the check has ended the transaction before the answers come to it.
-        let (held, recorded) = tokio::join!(tx.execute(&check, &held), join_all(told.iter().map(|ask| one(&ask.of))));
-        held.map_err(bad)?;
-        let recorded: Vec<u64> = recorded.into_iter().collect::<Result<_, _>>().map_err(bad)?;
-        tx.commit().await.map_err(bad)?;
-        for (told, rows) in told.into_iter().zip(recorded) {
-            told.answer(rows > 0);
+        let values: Vec<_> = held.into_iter().chain(columns.parameters()).collect();
+        let gone = client.query(&statement, &values).await.map_err(bad)?;
+        drop(client);
+        // The database counts from 1.
+        let gone: HashSet<i32> = gone.iter().map(|row| row.get::<_, i32>(0) - 1).collect();
+        for (place, told) in (0..).zip(told) {
+            told.answer(!gone.contains(&place));
         }
         Ok(())
     }

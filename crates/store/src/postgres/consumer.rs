@@ -188,6 +188,26 @@ impl Postgres {
         Ok(())
     }
 
+    pub async fn save_positions(&self, positions: &[(LaneHold, Seq)]) -> Result<Vec<LaneHold>, Error> {
+        let client = self.relay().await?;
+        let consumers: Vec<&str> = positions.iter().map(|(hold, _)| hold.consumer.as_str()).collect();
+        let lanes: Vec<i32> = positions.iter().map(|(hold, _)| i32::from(hold.lane)).collect();
+        let epochs: Vec<i64> = positions.iter().map(|(hold, _)| hold.epoch).collect();
+        let seqs: Vec<Seq> = positions.iter().map(|(_, seq)| *seq).collect();
+        let statement = client.prepare_cached("SELECT karwan.save_positions($1, $2, $3, $4)").await;
+        let statement = statement.map_err(|cause| self.error(cause))?;
+        let lost = client.query(&statement, &[&consumers, &lanes, &epochs, &seqs]).await;
+        let lost = lost.map_err(|cause| self.error(cause))?;
+        // The database counts from 1.
+        let place = |row: &tokio_postgres::Row| usize::try_from(row.get::<_, i32>(0) - 1).ok();
+        Ok(lost
+            .iter()
+            .filter_map(place)
+            .filter_map(|place| positions.get(place))
+            .map(|(hold, _)| hold.clone())
+            .collect())
+    }
+
     pub async fn seek(&self, consumer: &str, seq: Seq) -> Result<bool, Error> {
         let client = self.relay().await?;
         // Whoever takes one meanwhile waits for the rows, and starts where they were moved to.

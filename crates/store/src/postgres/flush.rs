@@ -5,26 +5,29 @@
 //! deadlock. Nobody waits for company: whoever finds a turn free goes, and takes along who waits. Where a shared call is refused,
 //! nothing was written, and whoever is not to blame by name goes alone: so each is told what it would have been told alone.
 //!
-//! Bounds: [`AT_ONCE`] shared calls under way, and what is in one of them (`group`). Whoever holds a lock that a shared call
-//! wants stops it for [`WAIT_MS`] at most; each set then waits by itself.
+//! Bounds: [`AT_ONCE`] shared calls under way, and what is in one of them (`group`); [`LARGE_AT_ONCE`] of large sets, which share with
+//! nobody. Whoever holds a lock that a shared call wants stops it for [`WAIT_MS`] at most; each set then waits by itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadpool_postgres::Pool;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
 use super::arrays::{Arrays, CALL, Subjects};
-use super::connect::pool_error;
+use super::connect::{Life, pool_error};
 use super::group::{Ask, Queue, goes_alone};
 use super::{Postgres, error};
 use crate::backend::{Refusal, Void};
 use crate::error::{DatabaseError, Error};
-use crate::write_set::{Flushed, UnitClaim, WriteSet};
+use crate::recent::conflict;
+use crate::write_set::{DocumentWrite, Flushed, UnitClaim, WriteSet};
 
 /// Shared calls under way: more of them have fewer sets each.
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 1;
+/// Calls of large sets under way: a database is quickest with few at once.
+const LARGE_AT_ONCE: usize = 4;
 /// How long a shared call waits for a lock that somebody else holds.
 const WAIT_MS: i32 = 200;
 /// How often a shared call is tried again without the one that was to blame.
@@ -36,6 +39,8 @@ pub(super) struct Flushes {
     shown: String,
     pub subjects: RwLock<Subjects>,
     queue: Mutex<Queue<Answer>>,
+    large: Semaphore,
+    life: Arc<Life>,
 }
 
 /// What becomes of a set that waited.
@@ -49,7 +54,10 @@ enum Answer {
 
 impl Postgres {
     pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
-        if !goes_alone(set) {
+        let mut turn = None;
+        if goes_alone(set) {
+            turn = self.flushes.large.acquire().await.ok();
+        } else {
             match self.flushes.shared(set).await {
                 Answer::Committed(flushed) => return Ok(flushed),
                 Answer::Refused(refusal) => return Err(named(refusal, set)),
@@ -57,6 +65,7 @@ impl Postgres {
             }
         }
         let flushed = self.flushes.call(&[set], 0).await;
+        drop(turn);
         // Whoever waits for this connection goes first: the runtime would let it wait until this task pauses by itself,
         // which may be after it has built its next unit.
         tokio::task::yield_now().await;
@@ -83,8 +92,9 @@ pub(super) fn named(refusal: Refusal, set: &WriteSet) -> Refusal {
 }
 
 impl Flushes {
-    pub fn new(app: Pool, shown: String, subjects: Subjects) -> Arc<Self> {
-        Arc::new(Self { app, shown, subjects: RwLock::new(subjects), queue: Mutex::default() })
+    pub fn new(app: Pool, shown: String, subjects: Subjects, life: Arc<Life>) -> Arc<Self> {
+        let (subjects, large) = (RwLock::new(subjects), Semaphore::new(LARGE_AT_ONCE));
+        Arc::new(Self { app, shown, subjects, queue: Mutex::default(), large, life })
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue<Answer>> {
@@ -102,6 +112,11 @@ impl Flushes {
         let arrays = self.arrays(sets)?.waiting_at_most(wait_ms);
         let client = self.app.get().await.map_err(|cause| pool_error(&self.shown, cause))?;
         let bad = |cause| error::error(&self.shown, cause);
+        // A new connection may be to another life.
+        let life = self.life.number();
+        if let Some(set) = sets.iter().find(|set| rests_on_another(set, life)) {
+            return Err(refused_whole(set));
+        }
         let statement = client.prepare_cached(&CALL).await.map_err(bad)?;
         let row = client.query_one(&statement, &arrays.parameters()).await;
         row.map(|row| Flushed { seq: row.get(0) }).map_err(|cause| error::refusal(&self.shown, cause))
@@ -157,18 +172,22 @@ impl Flushes {
     }
 }
 
+/// Whether a decision rests on documents as they were in another life of the store than this one.
+pub(super) fn rests_on_another(set: &WriteSet, life: i64) -> bool {
+    set.recent.is_some_and(|of| of != life)
+}
+
+/// A set of another life: it is decided again, whichever of its documents is named.
+pub(super) fn refused_whole(set: &WriteSet) -> Refusal {
+    let first = set.documents.first().map(|first| conflict(first.kind.name, first.tenant, &first.id));
+    Refusal::Conflict { what: first.unwrap_or_default() }
+}
+
 /// The place of the one set that rests on the document that is said to have changed. A version never comes back: alone it would
 /// be told the same.
 fn the_one(group: &[Ask<Answer>], what: &str) -> Option<usize> {
-    let rests = |set: &WriteSet| {
-        set.documents.iter().any(|document| {
-            let mut words = what.splitn(3, ' ');
-            words.next() == Some(document.kind.name)
-                && words.next().and_then(|tenant| Uuid::parse_str(tenant).ok())
-                    == Some(Uuid::from_u128(document.tenant))
-                && words.next() == Some(&document.id)
-        })
-    };
+    let names = |document: &DocumentWrite| what == conflict(document.kind.name, document.tenant, &document.id);
+    let rests = |set: &WriteSet| set.documents.iter().any(names);
     let mut places = group.iter().enumerate().filter(|(_, ask)| rests(&ask.set)).map(|(place, _)| place);
     places.next().filter(|_| places.next().is_none())
 }

@@ -83,18 +83,20 @@ pub(super) fn token(kind: &Kind) -> String {
 
 /// The put of documents by programs that declare these fields, among all that the kind has. What such a program does not
 /// know becomes empty, and the row is marked for the backfill.
+///
+/// What was read is updated, what was not there is inserted, each in a statement of its own: one for both asks whether it inserted what
+/// it should have found, and took a third longer. Each locks in the order of ids; whoever has both locks all of them first.
 pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, FieldType)]) -> String {
     let token = format!("{name}_{}", signature(known));
     let place = |field: &str| known.iter().position(|(known, _)| known == field);
+    let value = |(field, of): &(String, FieldType)| match place(field) {
+        Some(place) => format!("p_fields[(i.ord - 1) * p_width + {}]::{}", place + 1, cast_type(*of)),
+        None => format!("NULL::{}", cast_type(*of)),
+    };
     let columns: String = all.iter().map(|(field, _)| format!(", f_{field}")).collect();
-    let values: String = all
-        .iter()
-        .map(|(field, of)| match place(field) {
-            Some(place) => format!(", p_fields[(i.ord - 1) * p_width + {}]::{}", place + 1, cast_type(*of)),
-            None => format!(", NULL::{}", cast_type(*of)),
-        })
-        .collect();
-    let updates: String = all.iter().map(|(field, _)| format!(", f_{field} = excluded.f_{field}")).collect();
+    let values: String = all.iter().map(|field| format!(", {}", value(field))).collect();
+    let updates: String = all.iter().map(|field| format!(", f_{} = {}", field.0, value(field))).collect();
+    let excluded: String = all.iter().map(|(field, _)| format!(", f_{field} = excluded.f_{field}")).collect();
     let behind = all.iter().any(|(field, _)| place(field).is_none());
     format!(
         "CREATE OR REPLACE FUNCTION karwan.put_{token}(
@@ -102,35 +104,35 @@ pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, Fie
             p_body text[], p_width integer, p_fields text[]
         ) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
-            done   bigint;
-            astray bigint;
-            bad    record;
+            done bigint := 0;
+            more bigint := 0;
+            bad  record;
         BEGIN
-            -- What was never read is expected not to exist; behind a tombstone its versions go on counting.
-            WITH put AS (INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
-            SELECT i.tenant, i.id, i.version + 1 + CASE WHEN i.blind THEN coalesce((SELECT e.version FROM karwan.doc_{name} e
-                    WHERE e.tenant_id = i.tenant AND e.id = i.id AND e.body IS NULL), 0) ELSE 0 END,
-                i.shape, i.body, {behind} AND i.body IS NOT NULL{values}
-            FROM unnest(p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body) WITH ORDINALITY
-                AS i(tenant, id, version, blind, action, shape, body, ord)
-            WHERE i.action >= 2
-            ORDER BY i.tenant, i.id COLLATE \"C\"
-            ON CONFLICT (tenant_id, id) DO UPDATE
-                SET version = excluded.version, shape = excluded.shape, body = excluded.body, behind = excluded.behind{updates}
-                WHERE d.version = excluded.version - 1
-            RETURNING d.version, d.xmax = 0 AS fresh)
-            -- A row is inserted only where version 0 was read: a put that expected version 3 must not create version 4.
-            -- One that was updated has this transaction's lock in xmax.
-            SELECT count(*), count(*) FILTER (WHERE put.fresh AND put.version > 1) INTO done, astray FROM put;
-            IF astray > 0 THEN
-                SELECT i.tenant, i.id INTO bad
-                FROM unnest(p_tenant, p_id, p_version, p_action) WITH ORDINALITY AS i(tenant, id, version, action, ord)
-                WHERE i.action >= 2 AND i.version > 0 AND (SELECT e.xmax = 0 FROM karwan.doc_{name} e
-                    WHERE e.tenant_id = i.tenant AND e.id = i.id)
-                ORDER BY i.ord LIMIT 1;
-                PERFORM karwan.conflict('{name}', coalesce(bad.tenant, p_tenant[1]), coalesce(bad.id, p_id[1]));
+            IF 0 < ANY (p_version) THEN
+                UPDATE karwan.doc_{name} d
+                SET version = i.version + 1, shape = i.shape, body = i.body, behind = {behind} AND i.body IS NOT NULL{updates}
+                FROM (SELECT * FROM unnest(p_tenant, p_id, p_version, p_action, p_shape, p_body) WITH ORDINALITY
+                          AS n(tenant, id, version, action, shape, body, ord)
+                      WHERE n.action >= 2 AND n.version > 0 ORDER BY n.tenant, n.id COLLATE \"C\") AS i
+                WHERE d.tenant_id = i.tenant AND d.id = i.id AND d.version = i.version;
+                GET DIAGNOSTICS done = ROW_COUNT;
             END IF;
-            IF done < (SELECT count(*) FROM unnest(p_action) AS a WHERE a >= 2) THEN
+            IF 0 = ANY (p_version) THEN
+                -- What was never read is expected not to exist; behind a tombstone its versions go on counting.
+                INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
+                SELECT i.tenant, i.id, 1 + CASE WHEN i.blind THEN coalesce((SELECT e.version FROM karwan.doc_{name} e
+                        WHERE e.tenant_id = i.tenant AND e.id = i.id AND e.body IS NULL), 0) ELSE 0 END,
+                    i.shape, i.body, {behind} AND i.body IS NOT NULL{values}
+                FROM unnest(p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body) WITH ORDINALITY
+                    AS i(tenant, id, version, blind, action, shape, body, ord)
+                WHERE i.action >= 2 AND i.version = 0
+                ORDER BY i.tenant, i.id COLLATE \"C\"
+                ON CONFLICT (tenant_id, id) DO UPDATE
+                    SET version = excluded.version, shape = excluded.shape, body = excluded.body, behind = excluded.behind{excluded}
+                    WHERE d.version = excluded.version - 1;
+                GET DIAGNOSTICS more = ROW_COUNT;
+            END IF;
+            IF done + more < (SELECT count(*) FROM unnest(p_action) AS a WHERE a >= 2) THEN
                 SELECT i.tenant, i.id, i.blind INTO bad
                 FROM unnest(p_tenant, p_id, p_action, p_blind) WITH ORDINALITY AS i(tenant, id, action, blind, ord)
                 WHERE i.action >= 2 AND (SELECT e.xmin::text FROM karwan.doc_{name} e WHERE e.tenant_id = i.tenant AND e.id = i.id)
@@ -149,38 +151,40 @@ pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, Fie
 pub(super) fn functions(name: &str) -> String {
     format!(
         "CREATE OR REPLACE FUNCTION karwan.lock_{name}(
-            p_tenant uuid, p_id text, p_version bigint, p_blind boolean, p_action smallint
+            p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[]
         ) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
             v    bigint;
             gone boolean;
         BEGIN
-            IF p_action = -1 THEN
-                -- The unit writes nothing: it need only have read what belonged together.
-                SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id;
-                IF coalesce(v, 0) <> p_version THEN
-                    PERFORM karwan.conflict('{name}', p_tenant, p_id);
+            FOR i IN 1..cardinality(p_id) LOOP
+                IF p_action[i] = -1 THEN
+                    -- The unit writes nothing: it need only have read what belonged together.
+                    SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant[i] AND id = p_id[i];
+                    IF coalesce(v, 0) <> p_version[i] THEN
+                        PERFORM karwan.conflict('{name}', p_tenant[i], p_id[i]);
+                    END IF;
+                    CONTINUE;
                 END IF;
-                RETURN;
-            END IF;
-            FOR try IN 1..2 LOOP
-                IF p_action = 0 THEN
-                    SELECT version, body IS NULL INTO v, gone FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR SHARE;
-                ELSE
-                    SELECT version, body IS NULL INTO v, gone FROM karwan.doc_{name} WHERE tenant_id = p_tenant AND id = p_id FOR NO KEY UPDATE;
+                FOR try IN 1..2 LOOP
+                    IF p_action[i] = 0 THEN
+                        SELECT version, body IS NULL INTO v, gone FROM karwan.doc_{name} WHERE tenant_id = p_tenant[i] AND id = p_id[i] FOR SHARE;
+                    ELSE
+                        SELECT version, body IS NULL INTO v, gone FROM karwan.doc_{name} WHERE tenant_id = p_tenant[i] AND id = p_id[i] FOR NO KEY UPDATE;
+                    END IF;
+                    EXIT WHEN FOUND OR p_version[i] <> 0;
+                    -- An absence is checked by a tombstone of version 0, which others then meet.
+                    INSERT INTO karwan.doc_{name} (tenant_id, id, version, shape) VALUES (p_tenant[i], p_id[i], 0, 1)
+                    ON CONFLICT DO NOTHING;
+                END LOOP;
+                IF p_blind[i] THEN
+                    IF NOT gone THEN
+                        RAISE EXCEPTION 'exists' USING ERRCODE = 'KW005', DETAIL = '{name} ' || p_id[i];
+                    END IF;
+                ELSIF v IS DISTINCT FROM p_version[i] THEN
+                    PERFORM karwan.conflict('{name}', p_tenant[i], p_id[i]);
                 END IF;
-                EXIT WHEN FOUND OR p_version <> 0;
-                -- An absence is checked by a tombstone of version 0, which others then meet.
-                INSERT INTO karwan.doc_{name} (tenant_id, id, version, shape) VALUES (p_tenant, p_id, 0, 1)
-                ON CONFLICT DO NOTHING;
             END LOOP;
-            IF p_blind THEN
-                IF NOT gone THEN
-                    RAISE EXCEPTION 'exists' USING ERRCODE = 'KW005', DETAIL = '{name} ' || p_id;
-                END IF;
-            ELSIF v IS DISTINCT FROM p_version THEN
-                PERFORM karwan.conflict('{name}', p_tenant, p_id);
-            END IF;
         END $$;
         -- Documents of several tenants, each by its tenant and id, in one look: tenant by tenant it took five times as long. As
         -- the owner, under the policy of the flush: whatever is asked, rows of other tenants than those in the list are not seen.
@@ -201,28 +205,66 @@ pub(super) fn functions(name: &str) -> String {
     )
 }
 
-/// A choice among tokens, which are sorted: halved until one is left. A store has dozens, and every comparison is an expression.
-fn choice(what: &str, tokens: &[(String, String)], call: &dyn Fn(&str, &str) -> String) -> String {
+/// What is done by the kind of the document at `a`, whose tokens are sorted: halved until one is left, and any other refused. A store has
+/// dozens, and every comparison is an expression.
+fn by_kind(tokens: &[(String, String)], call: &dyn Fn(&str, &str) -> String) -> String {
     match tokens {
-        [] => "NULL;\n".to_owned(),
-        // Refuses any other.
-        [(kind, token)] => format!("CASE {what} WHEN '{token}' THEN PERFORM {}; END CASE;\n", call(kind, token)),
+        [] => "RAISE case_not_found;\n".to_owned(),
+        [(kind, token)] => format!("CASE p_kind[a] WHEN '{token}' THEN {}; END CASE;\n", call(kind, token)),
         _ => {
             let (low, high) = tokens.split_at(tokens.len() / 2);
-            let (least, low, high) = (&high[0].1, choice(what, low, call), choice(what, high, call));
-            format!("IF {what} < '{least}' COLLATE \"C\" THEN\n{low}ELSE\n{high}END IF;\n")
+            let (least, low, high) = (&high[0].1, by_kind(low, call), by_kind(high, call));
+            format!("IF p_kind[a] < '{least}' COLLATE \"C\" THEN\n{low}ELSE\n{high}END IF;\n")
         }
     }
 }
 
+/// Documents of several kinds and tenants, each by its tenant and id, in one look; `place` is that of the ask. Kinds are sorted by their
+/// bytes, and so are the asks. As the owner, under the policy of the flush: whatever is asked, rows of other tenants than those in
+/// the list are not seen.
+pub(super) fn reading(kinds: &[String]) -> String {
+    let same: Vec<(String, String)> = kinds.iter().map(|kind| (kind.clone(), kind.clone())).collect();
+    // OFFSET keeps the look at one id apart: as a list of ids the planner may read a tenant's every document and compare each with all.
+    let reads = by_kind(&same, &|kind, _| {
+        format!(
+            "RETURN QUERY SELECT (a - 1 + i.ord)::integer, f.version, f.shape, f.body
+                FROM unnest(p_tenant[a:z], p_id[a:z]) WITH ORDINALITY AS i(tenant, id, ord), LATERAL (
+                    SELECT d.version, d.shape, d.body FROM karwan.doc_{kind} d
+                    WHERE d.tenant_id = i.tenant AND d.id = i.id OFFSET 0) AS f"
+        )
+    });
+    format!(
+        "CREATE OR REPLACE FUNCTION karwan.read_documents(p_kind text[], p_tenant uuid[], p_id text[])
+        RETURNS TABLE (place integer, version bigint, shape integer, body text)
+        LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
+        SET plan_cache_mode = force_generic_plan AS $$
+        #variable_conflict use_column
+        DECLARE
+            n integer := cardinality(p_id);
+            a integer := 1;
+            z integer;
+        BEGIN
+            PERFORM set_config('app.tenants', p_tenant::text, true);
+            WHILE a <= n LOOP
+                z := a;
+                WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
+                    z := z + 1;
+                END LOOP;
+                {reads}
+                a := z + 1;
+            END LOOP;
+        END $$"
+    )
+}
+
 /// The dispatch over all kinds and signatures that the store has; sorted by their bytes.
 pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
-    let locks = choice("p_kind[a]", tokens, &|kind, _| {
-        format!("karwan.lock_{kind}(p_tenant[i], p_id[i], p_version[i], p_blind[i], p_action[i])")
+    let locks = by_kind(tokens, &|kind, _| {
+        format!("PERFORM karwan.lock_{kind}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z], p_action[a:z])")
     });
-    let puts = choice("p_kind[a]", tokens, &|_, token| {
+    let puts = by_kind(tokens, &|_, token| {
         format!(
-            "karwan.put_{token}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z], p_action[a:z], p_shape[a:z],
+            "PERFORM karwan.put_{token}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z], p_action[a:z], p_shape[a:z],
                 p_body[a:z], p_width, p_fields[(a - 1) * p_width + 1 : z * p_width])"
         )
     });
@@ -237,23 +279,28 @@ pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
             z integer;
             weakest   smallint;
             strongest smallint;
+            oldest    bigint;
+            newest    bigint;
         BEGIN
             -- Kind by kind, so that everything is locked in its order.
             WHILE a <= n LOOP
                 z := a;
                 weakest := p_action[a];
                 strongest := weakest;
+                oldest := p_version[a];
+                newest := oldest;
                 WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
                     z := z + 1;
                     weakest := least(weakest, p_action[z]);
                     strongest := greatest(strongest, p_action[z]);
+                    oldest := greatest(oldest, p_version[z]);
+                    newest := least(newest, p_version[z]);
                 END LOOP;
-                -- A put locks in this order, too. With a check among them, documents are locked one by one, each in its strongest
-                -- mode: puts first and checks after deadlocked.
-                IF weakest < 2 THEN
-                    FOR i IN a..z LOOP
-                        {locks}
-                    END LOOP;
+                -- A put locks in this order, too, where all of them are new or none is: it writes those that were there first. Else, and
+                -- with a check among them, documents are locked one by one, each in its strongest mode: puts first and checks after
+                -- deadlocked.
+                IF weakest < 2 OR (newest = 0 AND oldest > 0) THEN
+                    {locks}
                 END IF;
                 IF strongest >= 2 THEN
                     {puts}

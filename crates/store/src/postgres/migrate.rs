@@ -284,7 +284,6 @@ async fn expand_kind(store: &str, tx: &Transaction<'_>, of: &KindType) -> Result
     let names: Vec<&str> = kind.fields.iter().map(|field| field.name).collect();
     let sql = "INSERT INTO karwan.signature (kind, token, fields) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
     tx.execute(sql, &[&name, &kinds::token(kind), &names]).await.map_err(bad)?;
-    tx.batch_execute(&kinds::functions(name)).await.map_err(bad)?;
     Ok(steps)
 }
 
@@ -301,7 +300,15 @@ async fn dispatch(tx: &Transaction<'_>) -> Result<(), tokio_postgres::Error> {
         tx.batch_execute(&kinds::put(&kind, &known.collect::<Vec<_>>(), &all)).await?;
         tokens.push((kind, token));
     }
-    tx.batch_execute(&kinds::dispatch(&tokens)).await
+    tx.batch_execute(&kinds::dispatch(&tokens)).await?;
+    let mut names: Vec<String> = tokens.into_iter().map(|(kind, _)| kind).collect();
+    names.sort();
+    names.dedup();
+    // Also of kinds that the program which migrates does not know: the dispatch calls them all as it knows them.
+    for name in &names {
+        tx.batch_execute(&kinds::functions(name)).await?;
+    }
+    tx.batch_execute(&kinds::reading(&names)).await
 }
 
 async fn stored_kinds(tx: &Transaction<'_>) -> Result<Vec<String>, tokio_postgres::Error> {

@@ -147,7 +147,7 @@ impl Postgres {
         drop(client);
         Ok(Self {
             names: RwLock::new(subjects.iter().map(|(name, id)| (*id, name.clone())).collect()),
-            flushes: flush::Flushes::new(app.clone(), shown.clone(), subjects),
+            flushes: flush::Flushes::new(app.clone(), shown.clone(), subjects, life.clone()),
             app,
             relay,
             own: None,

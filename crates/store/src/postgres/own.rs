@@ -14,8 +14,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 use super::arrays::CALL;
-use super::connect::{Hat, IDLE_IN_TRANSACTION_MS, pool_error};
-use super::flush::named;
+use super::connect::{Hat, IDLE_IN_TRANSACTION_MS, Life, pool_error};
+use super::flush::{named, refused_whole, rests_on_another};
 use super::{Postgres, error};
 use crate::backend::Refusal;
 use crate::error::Error;
@@ -71,6 +71,14 @@ impl Postgres {
     pub async fn flush_own(&self, own: Transaction, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
         let arrays = self.flushes.arrays(&[set])?;
         own.check().await?;
+        // These connections are asked for their life by nobody else.
+        if set.recent.is_some() {
+            let life =
+                own.client().query_one(Life::SEEN, &[]).await.map_err(|cause| error::refusal(&self.shown, cause))?;
+            if rests_on_another(set, life.get::<_, Option<i64>>(0).unwrap_or_default()) {
+                return Err(refused_whole(set));
+            }
+        }
         let flushed = async {
             let statement = own.pooled().prepare_cached(&CALL).await?;
             own.client().query_one(&statement, &arrays.parameters()).await

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::Postgres;
@@ -13,8 +14,9 @@ use crate::held::DocumentRow;
 use crate::kind::Kind;
 use crate::write_set::TenantBits;
 
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 2;
 const A_CALL: usize = 256;
+const READ: &str = "SELECT place, version, shape, body FROM karwan.read_documents($1, $2, $3)";
 
 /// Those who wait for a document.
 pub(super) type Reads = Crowd<Wanted, Option<DocumentRow>>;
@@ -38,31 +40,28 @@ impl Postgres {
     }
 
     async fn read_waiting(&self) -> Result<(), Error> {
-        let mut asks = self.reads.take(A_CALL, |one, other| one.kind == other.kind);
-        asks.sort_by_key(|ask| ask.of.tenant);
-        let Some(first) = asks.first() else { return Ok(()) };
+        let mut asks = self.reads.take(A_CALL, |_, _| true);
+        // As the database goes through them.
+        asks.sort_by_key(|ask| ask.of.kind);
+        if asks.is_empty() {
+            return Ok(());
+        }
         let client = self.app().await?;
-        let sql = format!("SELECT tenant_id, id, version, shape, body FROM karwan.read_{}($1, $2)", first.of.kind);
-        let statement = client.prepare_cached(&sql).await.map_err(|cause| self.error(cause))?;
+        let statement = client.prepare_cached(READ).await.map_err(|cause| self.error(cause))?;
+        let kinds: Vec<&str> = asks.iter().map(|ask| ask.of.kind).collect();
         let tenants: Vec<Uuid> = asks.iter().map(|ask| Uuid::from_u128(ask.of.tenant)).collect();
         let ids: Vec<&str> = asks.iter().map(|ask| ask.of.id.as_str()).collect();
-        let rows = client.query(&statement, &[&tenants, &ids]).await.map_err(|cause| self.error(cause))?;
+        let rows = client.query(&statement, &[&kinds, &tenants, &ids]).await.map_err(|cause| self.error(cause))?;
         drop(client);
-        let found: HashMap<(TenantBits, &str), DocumentRow> = rows
-            .iter()
-            .map(|row| {
-                let id: &str = row.get(1);
-                let document = DocumentRow {
-                    id: id.to_owned(),
-                    version: row.get(2),
-                    shape: row.get::<_, i32>(3).unsigned_abs(),
-                    body: row.get(4),
-                };
-                ((row.get::<_, Uuid>(0).as_u128(), id), document)
-            })
-            .collect();
-        for ask in asks {
-            let row = found.get(&(ask.of.tenant, ask.of.id.as_str())).cloned();
+        let mut found: HashMap<i32, &Row> = rows.iter().map(|row| (row.get(0), row)).collect();
+        // The database counts from 1.
+        for (place, ask) in (1..).zip(asks) {
+            let row = found.remove(&place).map(|row| DocumentRow {
+                id: ask.of.id.clone(),
+                version: row.get(1),
+                shape: row.get::<_, i32>(2).unsigned_abs(),
+                body: row.get(3),
+            });
             ask.answer(row);
         }
         Ok(())

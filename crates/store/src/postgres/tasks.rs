@@ -58,11 +58,23 @@ impl Postgres {
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
         let client = self.relay().await?;
         let (lanes, lane) = (i32::from(share.lanes.max(1)), i32::from(share.lane));
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let statement = client.prepare_cached(include_str!("schema/due_effects.sql")).await;
-        let statement = statement.map_err(|cause| self.error(cause))?;
-        let rows = client.query(&statement, &[&kind, &lanes, &lane, &instant(now_ms), &limit]).await;
-        rows.map_err(|cause| self.error(cause))?.iter().map(|row| self.effect(row)).collect()
+        let (now, most) = (instant(now_ms), i64::try_from(limit).unwrap_or(i64::MAX));
+        let ask = async |sql: &'static str, most: i64| {
+            let statement = client.prepare_cached(sql).await?;
+            client.query(&statement, &[&kind, &lanes, &lane, &now, &most]).await
+        };
+        // Most of the time few are open, and all of them are found by one walk along their keys.
+        let open = ask(include_str!("schema/open_effects.sql"), most.saturating_add(1)).await;
+        let mut open = open.map_err(|cause| self.error(cause))?;
+        if open.len() > limit {
+            let fair = ask(include_str!("schema/due_effects.sql"), most).await;
+            return fair.map_err(|cause| self.error(cause))?.iter().map(|row| self.effect(row)).collect();
+        }
+        // The first of its key, or none of them.
+        open.dedup_by(|next, first| (next.get::<_, Uuid>(0), next.get::<_, &str>(3)) == (first.get(0), first.get(3)));
+        open.retain(|row| row.get(10));
+        open.sort_by_key(|row| row.get::<_, i64>(9));
+        open.iter().map(|row| self.effect(row)).collect()
     }
 
     fn effect(&self, row: &tokio_postgres::Row) -> Result<Effect, Error> {
@@ -104,8 +116,9 @@ impl Postgres {
         let ids: Vec<Uuid> = effects.iter().map(|effect| Uuid::from_u128(effect.id)).collect();
         let tx = client.transaction().await.map_err(bad)?;
         tx.execute("SELECT karwan.check_lane($1, $2, $3)", &[&hold.consumer, &lane, &hold.epoch]).await.map_err(bad)?;
+        // Not by `=`: the planner would look for them among all that are open.
         let sql = "UPDATE karwan.effect e SET due = $3 FROM unnest($1::uuid[], $2::uuid[]) AS n(tenant, id)
-                   WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state = 'waiting'";
+                   WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state IS NOT DISTINCT FROM 'waiting'";
         tx.execute(sql, &[&tenants, &ids, &instant(due)]).await.map_err(bad)?;
         tx.commit().await.map_err(bad)
     }

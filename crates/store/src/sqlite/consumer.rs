@@ -23,10 +23,14 @@ const ATTEMPTS_KEPT: i64 = 50;
 
 /// Refuses a hold that is not the lane's present one.
 pub(super) fn check_lane(connection: &Connection, hold: &LaneHold) -> Result<(), Fault> {
+    let lost = || Error::LaneLost { consumer: hold.consumer.clone(), lane: hold.lane };
+    if is_held(connection, hold)? { Ok(()) } else { Err(lost().into()) }
+}
+
+fn is_held(connection: &Connection, hold: &LaneHold) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM lane WHERE consumer = ? AND lane = ? AND epoch = ? AND holder IS NOT NULL";
     let held = connection.prepare_cached(sql)?.exists(params![hold.consumer, hold.lane, hold.epoch])?;
-    let held = held || is_left_out(Rule::Epoch);
-    if held { Ok(()) } else { Err(Error::LaneLost { consumer: hold.consumer.clone(), lane: hold.lane }.into()) }
+    Ok(held || is_left_out(Rule::Epoch))
 }
 
 /// Lanes that could be taken.
@@ -129,6 +133,21 @@ pub(super) fn leave(connection: &Connection, node: &str) -> Result<(), Fault> {
     connection.execute("DELETE FROM node WHERE name = ?", [node])?;
     connection.execute("UPDATE lane SET holder = NULL WHERE holder = ?", [node])?;
     Ok(())
+}
+
+/// Saves the positions of lanes; answers those that are held no more.
+pub(super) fn save_positions(connection: &Connection, positions: &[(LaneHold, Seq)]) -> Result<Vec<LaneHold>, Fault> {
+    let sql = "UPDATE lane SET position = max(position, ?3) WHERE consumer = ?1 AND lane = ?2";
+    let mut save = connection.prepare_cached(sql)?;
+    let mut lost = Vec::new();
+    for (hold, seq) in positions {
+        if is_held(connection, hold)? {
+            save.execute(params![hold.consumer, hold.lane, seq])?;
+        } else {
+            lost.push(hold.clone());
+        }
+    }
+    Ok(lost)
 }
 
 /// Saves a lane's position; `release` gives the lane up.

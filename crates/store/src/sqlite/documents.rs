@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::held::DocumentRow;
 use crate::kind::{Field, FieldType, FieldValue, Kind, Kinds};
 use crate::query::Parts;
+use crate::recent::conflict;
 use crate::simulation::{Rule, is_left_out};
 use crate::sqlite::error::Fault;
 use crate::write_set::{Action, DocumentWrite, TenantBits};
@@ -112,8 +113,7 @@ fn judge(write: &DocumentWrite, (version, is_there): (i64, bool)) -> Result<i64,
     if version == write.expected || is_left_out(Rule::Version) {
         return Ok(version);
     }
-    let tenant = uuid::Uuid::from_u128(write.tenant);
-    Err(Refusal::Conflict { what: format!("{} {tenant} {}", write.kind.name, write.id) })
+    Err(Refusal::Conflict { what: conflict(write.kind.name, write.tenant, &write.id) })
 }
 
 impl Table {

@@ -12,11 +12,17 @@ use crate::error::Error;
 use crate::log::Seq;
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
+use crate::sqlite::subjects::Subjects;
 use crate::sqlite::{consumer, log, tasks};
 use crate::write_set::{Fact, Flushed, UnitClaim, WriteSet, slot};
 
 /// Writes all of it, or answers why nothing of it may stay. `now` is by the store's clock.
-pub(super) fn flush(connection: &Connection, tables: &Tables, set: &WriteSet, now: i64) -> Result<Flushed, Fault> {
+pub(super) fn flush(
+    connection: &Connection,
+    (tables, subjects): (&Tables, &Subjects),
+    set: &WriteSet,
+    now: i64,
+) -> Result<Flushed, Fault> {
     if let Some(hold) = &set.lane {
         consumer::check_lane(connection, hold)?;
     }
@@ -44,7 +50,11 @@ pub(super) fn flush(connection: &Connection, tables: &Tables, set: &WriteSet, no
     for effect in &set.effects {
         tasks::write_effect(connection, effect, now)?;
     }
-    let subjects = set.facts.iter().map(|fact| subject(connection, &fact.subject)).collect::<Result<Vec<_>, _>>()?;
+    let number = |fact: &Fact| match subjects.number(&fact.subject) {
+        Some(number) => Ok(number),
+        None => subject(connection, &fact.subject),
+    };
+    let subjects = set.facts.iter().map(number).collect::<Result<Vec<_>, _>>()?;
     record_intents(connection, &set.facts, &subjects, now)?;
     let mut last = None;
     for (fact, subject) in set.facts.iter().zip(subjects) {

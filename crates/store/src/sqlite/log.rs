@@ -2,18 +2,48 @@
 //!
 //! There is one writer, so numbers become visible in their order: every visible row is decided.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use karwan_envelope::ids::EventId;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
+use super::{GLANCE_MAX, Sqlite};
+use crate::error::Error;
 use crate::log::{Apart, Behind, Filter, LogRow, Seq};
 use crate::sqlite::error::Fault;
+use crate::sqlite::subjects::Subjects;
 use crate::write_set::TenantBits;
 
 /// How many numbers of the log are dropped in one transaction; other writers go in between.
 const DROP_CHUNK: Seq = 5_000;
+
+impl Sqlite {
+    pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
+        // Who is filtered out is looked at, too.
+        let range = usize::try_from(until.saturating_sub(after)).unwrap_or(usize::MAX);
+        let is_plain = filter.except.is_empty() && filter.key.is_none();
+        if range <= GLANCE_MAX || limit <= GLANCE_MAX && is_plain {
+            return self.glance(|it| rows(it, &self.subjects, (after, until), filter, limit)).await;
+        }
+        let (subjects, filter) = (self.subjects.clone(), filter.clone());
+        self.read(move |connection| rows(connection, &subjects, (after, until), &filter, limit)).await
+    }
+
+    pub async fn rows_apart(&self, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Error> {
+        let (subjects, Apart { behind, until, limit, envelopes_of }) = (self.subjects.clone(), asked.clone());
+        self.read(move |connection| {
+            let rows = |Behind { tenant, after }: Behind| {
+                let filter = Filter { tenant: Some(tenant), envelopes_of: envelopes_of.clone(), ..Filter::default() };
+                rows(connection, &subjects, (after, until), &filter, limit)
+            };
+            behind.into_iter().map(rows).collect()
+        })
+        .await
+    }
+}
 
 /// The highest number, or the last dropped one where nothing is left.
 pub(super) fn highest(connection: &Connection) -> Result<Seq, Fault> {
@@ -35,22 +65,14 @@ pub(super) fn schema(connection: &Connection, hash: &str) -> Result<Option<Strin
 /// Rows in order, filtered.
 pub(super) fn rows(
     connection: &Connection,
-    after: Seq,
-    until: Seq,
+    subjects: &Subjects,
+    (after, until): (Seq, Seq),
     filter: &Filter,
     limit: usize,
 ) -> Result<Vec<LogRow>, Fault> {
-    let wanted = filter.envelopes_of.as_deref().unwrap_or_default();
-    let envelope = match wanted.len() {
-        0 => "envelope".to_owned(),
-        count => format!("CASE WHEN name IN ({}) THEN envelope ELSE '' END", vec!["?"; count].join(", ")),
-    };
-    let mut sql = format!(
-        "SELECT seq, tenant, name, key, slot, event, at, {envelope}
-         FROM log JOIN subject ON subject.id = log.subject WHERE seq > ? AND seq <= ?"
-    );
-    let mut values: Vec<Value> = wanted.iter().map(|name| Value::Text(name.to_string())).collect();
-    values.extend([Value::Integer(after), Value::Integer(until)]);
+    let mut sql =
+        "SELECT seq, tenant, subject, key, slot, event, at, envelope FROM log WHERE seq > ? AND seq <= ?".to_owned();
+    let mut values = vec![Value::Integer(after), Value::Integer(until)];
     if let Some(tenant) = filter.tenant {
         sql.push_str(" AND tenant = ?");
         values.push(Value::Blob(tenant.to_be_bytes().to_vec()));
@@ -61,6 +83,10 @@ pub(super) fn rows(
     }
     sql.push_str(" ORDER BY seq");
     let except: HashSet<TenantBits> = filter.except.iter().copied().collect();
+    let wanted = filter.envelopes_of.as_deref().filter(|subjects| !subjects.is_empty());
+    let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|it| *it == name));
+    // By their numbers: the subjects of this page, and whether their envelopes are wanted.
+    let mut names: HashMap<i64, (Arc<str>, bool)> = HashMap::new();
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
     let mut rows = Vec::new();
@@ -68,18 +94,21 @@ pub(super) fn rows(
         && let Some(next) = found.next()?
     {
         // Before anything of it is copied: tenants are left out because they have many rows.
-        if except.is_empty() || !except.contains(&u128::from_be_bytes(next.get(1)?)) {
-            rows.push(row(next)?);
+        if !except.is_empty() && except.contains(&u128::from_be_bytes(next.get(1)?)) {
+            continue;
         }
+        let subject: i64 = next.get(2)?;
+        let (name, wanted) = match names.entry(subject) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let name = subjects.name(connection, subject)?;
+                let wanted = is_wanted(&name);
+                entry.insert((name, wanted))
+            }
+        };
+        rows.push(row(next, name, *wanted)?);
     }
     Ok(rows)
-}
-
-/// Rows of several tenants, each after a number of its own; a list for each.
-pub(super) fn rows_apart(connection: &Connection, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Fault> {
-    let of = |tenant| Filter { tenant: Some(tenant), envelopes_of: asked.envelopes_of.clone(), ..Filter::default() };
-    let rows = |it: &Behind| rows(connection, it.after, asked.until, &of(it.tenant), asked.limit);
-    asked.behind.iter().map(rows).collect()
 }
 
 /// Who has rows between two numbers: from one tenant to the next along the index, and a look at each.
@@ -97,17 +126,17 @@ pub(super) fn tenants(connection: &Connection, after: Seq, until: Seq) -> Result
     Ok(tenants.collect::<rusqlite::Result<_>>()?)
 }
 
-fn row(row: &Row<'_>) -> rusqlite::Result<LogRow> {
+fn row(row: &Row<'_>, subject: &str, with_envelope: bool) -> rusqlite::Result<LogRow> {
     let (tenant, event): ([u8; 16], [u8; 16]) = (row.get(1)?, row.get(5)?);
     Ok(LogRow {
         seq: row.get(0)?,
         tenant: u128::from_be_bytes(tenant),
-        subject: row.get(2)?,
+        subject: subject.to_owned(),
         key: row.get(3)?,
         slot: row.get(4)?,
         event: EventId::from_bits(u128::from_be_bytes(event)),
         at: row.get(6)?,
-        envelope: row.get(7)?,
+        envelope: if with_envelope { row.get(7)? } else { String::new() },
     })
 }
 

@@ -16,12 +16,13 @@ mod lanes;
 mod log;
 mod outbox;
 mod readers;
-mod reads;
 mod relay_state;
 mod report;
 mod retention;
 mod schema;
+mod subjects;
 mod tasks;
+mod units;
 mod writer;
 
 pub(crate) use desk::Desk;
@@ -35,7 +36,6 @@ use karwan_envelope::time::{Clock, SystemClock};
 use karwan_registry::Catalogue;
 use rusqlite::Connection;
 
-use crate::backend::{Refusal, Void};
 use crate::backup::Copied;
 use crate::bell::Bell;
 use crate::consumer::{Beat, Dead, Lane, LaneTaken, Node, Parked, Share, Suspension};
@@ -43,23 +43,23 @@ use crate::deadline::Deadline;
 use crate::doctor::Check;
 use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
 use crate::error::{DatabaseError, Error};
-use crate::held::DocumentRow;
-use crate::kind::{Kind, Kinds};
+use crate::kind::Kinds;
 use crate::lanes::Declared;
-use crate::log::{Apart, Filter, Holder, LogRow, Seq};
+use crate::log::{Holder, Seq};
 use crate::migrate::{Migrated, Progress};
 use crate::outbox::{Topic, TopicReport};
-use crate::query::Parts;
 use crate::report::{ConsumerReport, EffectReport, Stats, TableSize};
 use crate::simulation::Calls;
 use crate::sqlite::documents::Tables;
 use crate::sqlite::error::Fault;
 use crate::sqlite::readers::Readers;
-use crate::sqlite::reads::Reads;
+use crate::sqlite::subjects::Subjects;
 use crate::sqlite::writer::Writer;
 use crate::store::Options;
-use crate::write_set::{Claim, Flushed, LaneHold, TenantBits, UnitClaim, WriteSet};
+use crate::write_set::{Claim, LaneHold, TenantBits};
 
+/// The most rows that are read on the thread that asks for them.
+const GLANCE_MAX: usize = 128;
 /// Connections of somebody who only looks.
 const LOOKERS: usize = 2;
 
@@ -68,12 +68,12 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     incarnation: i64,
     tables: Arc<Tables>,
+    subjects: Arc<Subjects>,
     clock: Arc<dyn Clock>,
     bell: Bell,
     calls: Calls,
     /// Closed before the writer: the last connection to close tidies up, and a reader could not.
     readers: Arc<Readers>,
-    reads: Arc<Reads>,
     /// None where the file was opened for reading only.
     writer: Option<Writer>,
 }
@@ -109,7 +109,7 @@ impl Sqlite {
             incarnation: meta.incarnation,
             clock: options.clock.clone(),
             bell: Bell::default(),
-            reads: Arc::new(Reads::new(readers.clone(), tables.clone())),
+            subjects: Arc::default(),
             readers,
             tables,
             calls,
@@ -129,7 +129,7 @@ impl Sqlite {
             incarnation: meta.incarnation,
             clock: Arc::new(SystemClock),
             bell: Bell::default(),
-            reads: Arc::new(Reads::new(readers.clone(), tables.clone())),
+            subjects: Arc::default(),
             readers,
             tables,
             calls: Calls::real(),
@@ -142,6 +142,7 @@ impl Sqlite {
         self.calls.heard(what).await;
     }
 
+    /// A read that may take long: it has a thread of its own.
     async fn read<T, W>(&self, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -149,6 +150,19 @@ impl Sqlite {
     {
         let read = self.calls.around(std::any::type_name::<W>(), self.readers.run(work));
         read.await.map_err(|fault| fault.error(&self.path))
+    }
+
+    /// A read by a key, or of a few rows by an index: on the thread that asks, since waking another one takes longer. Who reads
+    /// much in a row gives way to others from time to time.
+    async fn glance<T, W>(&self, work: W) -> Result<T, Error>
+    where
+        W: FnOnce(&Connection) -> Result<T, Fault>,
+    {
+        let read = async {
+            tokio::task::coop::consume_budget().await;
+            self.readers.read(work)
+        };
+        self.calls.around(std::any::type_name::<W>(), read).await.map_err(|fault| fault.error(&self.path))
     }
 
     async fn write<T, W>(&self, work: W) -> Result<T, Error>
@@ -187,31 +201,6 @@ impl Sqlite {
         self.incarnation
     }
 
-    pub async fn document(&self, tenant: TenantBits, kind: &Kind, id: &str) -> Result<Option<DocumentRow>, Error> {
-        if !self.calls.are_simulated() {
-            return self.reads.document(tenant, kind, id).await.map_err(|fault| fault.error(&self.path));
-        }
-        let (tables, kind, id) = (self.tables.clone(), *kind, id.to_owned());
-        self.read(move |connection| tables.read(connection, tenant, &kind, &id)).await
-    }
-
-    pub async fn query(&self, tenant: TenantBits, kind: &Kind, parts: &Parts) -> Result<Vec<DocumentRow>, Error> {
-        let (kind, parts) = (*kind, parts.clone());
-        self.read(move |connection| documents::query(connection, tenant, &kind, &parts)).await
-    }
-
-    pub async fn flush(&self, set: &Arc<WriteSet>) -> Result<Flushed, Refusal> {
-        let set = set.clone();
-        let tables = self.tables.clone();
-        let flushed = self.try_write(move |connection, now| flush::flush(connection, &tables, &set, now)).await;
-        flushed.map_err(|fault| fault.refusal(&self.path))
-    }
-
-    /// No flush is under way that its caller was not answered about, so nothing need be made void.
-    pub async fn unit_committed(&self, claim: UnitClaim, _: Void) -> Result<bool, Error> {
-        self.read(move |connection| flush::unit_committed(connection, claim)).await
-    }
-
     pub async fn due_deadlines(
         &self,
         kind: &str,
@@ -219,8 +208,7 @@ impl Sqlite {
         now_ms: i64,
         limit: usize,
     ) -> Result<Vec<Deadline>, Error> {
-        let kind = kind.to_owned();
-        self.read(move |connection| tasks::due_deadlines(connection, &kind, share, now_ms, limit)).await
+        self.glance(|connection| tasks::due_deadlines(connection, kind, share, now_ms, limit)).await
     }
 
     pub async fn postpone_deadline(&self, deadline: &Deadline, try_at: i64, why: &str) -> Result<(), Error> {
@@ -249,26 +237,16 @@ impl Sqlite {
     }
 
     pub async fn suspended(&self) -> Result<bool, Error> {
-        self.read(tasks::suspended).await
+        self.glance(tasks::suspended).await
     }
 
     pub async fn highest(&self) -> Result<Seq, Error> {
-        self.read(log::highest).await
+        self.glance(log::highest).await
     }
 
     /// One writer: whatever is visible is decided.
     pub async fn safe(&self) -> Result<Seq, Error> {
         self.highest().await
-    }
-
-    pub async fn rows(&self, after: Seq, until: Seq, filter: &Filter, limit: usize) -> Result<Vec<LogRow>, Error> {
-        let filter = filter.clone();
-        self.read(move |connection| log::rows(connection, after, until, &filter, limit)).await
-    }
-
-    pub async fn rows_apart(&self, asked: &Apart) -> Result<Vec<Vec<LogRow>>, Error> {
-        let asked = asked.clone();
-        self.read(move |connection| log::rows_apart(connection, &asked)).await
     }
 
     pub async fn schema(&self, hash: &str) -> Result<Option<String>, Error> {
@@ -402,14 +380,19 @@ impl Sqlite {
         self.write(move |connection, _| consumer::save_position(connection, &hold, seq, release)).await
     }
 
+    pub async fn save_positions(&self, positions: &[(LaneHold, Seq)]) -> Result<Vec<LaneHold>, Error> {
+        let positions = positions.to_vec();
+        self.write(move |connection, _| consumer::save_positions(connection, &positions)).await
+    }
+
     pub async fn seek(&self, consumer: &str, seq: Seq) -> Result<bool, Error> {
         let consumer = consumer.to_owned();
         self.write(move |connection, _| consumer::seek(connection, &consumer, seq)).await
     }
 
     pub async fn handled(&self, consumer: &str, claims: &[Claim]) -> Result<Vec<EventId>, Error> {
-        let (consumer, events): (_, Vec<_>) = (consumer.to_owned(), claims.iter().map(|claim| claim.event).collect());
-        self.read(move |connection| consumer::handled(connection, &consumer, &events)).await
+        let events: Vec<_> = claims.iter().map(|claim| claim.event).collect();
+        self.glance(|connection| consumer::handled(connection, consumer, &events)).await
     }
 
     pub async fn park(&self, hold: &LaneHold, events: &[Parked]) -> Result<(), Error> {
@@ -438,7 +421,7 @@ impl Sqlite {
     }
 
     pub async fn suspensions(&self) -> Result<Vec<Suspension>, Error> {
-        self.read(consumer::suspensions).await
+        self.glance(consumer::suspensions).await
     }
 
     pub async fn bury(&self, hold: &LaneHold, dead: &Dead) -> Result<(), Error> {

@@ -43,7 +43,8 @@ impl Readers {
         read.await.map_err(|_| Error::Closed)?
     }
 
-    /// Reads on this thread, which may block. A connection that failed is not used again.
+    /// Reads on this thread, for which it stands still. As many connections are kept as threads have read at once; one that
+    /// failed is not used again.
     pub fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         let idle = self.idle.lock().expect("nothing panics while holding it").pop();
         let connection = match idle {

@@ -12,6 +12,7 @@ mod migrate;
 mod moves;
 mod pages;
 pub mod place;
+mod rebuilt;
 mod relays;
 mod stats;
 mod tail;

@@ -1,5 +1,8 @@
 //! `karwan relay` as a process of its own, over real servers; and consumers whose stream it fills, in the hands of operators.
 
+mod lossy;
+mod streams;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};

@@ -136,7 +136,7 @@ fn a_webhook_that_nobody_signed_is_refused_with_its_code() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "signatures are of the machine's time")]
-fn now() -> u64 {
+pub fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs()
 }
 

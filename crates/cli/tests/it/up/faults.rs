@@ -1,4 +1,5 @@
-//! Kill −9 in the middle of a booking and of a cancellation, with everything that can go wrong, on both stores, at moments that the seed chooses.
+//! Kill −9 in the middle of a booking and of a cancellation, with everything that can go wrong, on both stores, at moments that the
+//! seed chooses.
 //!
 //! A moment is a number of facts: the node is killed when so many of the trace are in the log, so that it means the same on a slow
 //! machine. A sample runs with the tests; `cargo xtask slow kills --moments N` kills in each case N times on each store, and once in
@@ -49,10 +50,8 @@ const CASES: [Case; 12] = [
     cancellation(Some("payment-timeout"), None, 5),
     cancellation(Some("vendor-error"), None, 5),
     cancellation(Some("cash-pending"), None, 3),
-    cancellation(Some(REFUND), Some("cancellation"), 5),
+    cancellation(Some("refund-failed"), Some("cancellation"), 5),
 ];
-/// The only one that is met by the cancellation itself, and not by the booking before it.
-const REFUND: &str = "refund-failed";
 const EXPIRED: &str = "refused: MELMASTOON.RESERVATION.HOLD_EXPIRED";
 
 /// One kill.
@@ -202,7 +201,7 @@ fn all(chance: &mut Chance, moments: u64) -> Vec<Kill> {
 
 /// The same end as without the kill where the node is back in time, else the compensated one; and everything holds.
 #[test]
-fn killed_in_the_middle_of_a_fault_everything_ends_as_it_should() {
+fn killed_in_the_middle_everything_ends_as_it_should() {
     /// Nodes wait for vendors and deadlines most of the time.
     const AT_ONCE: usize = 4;
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());

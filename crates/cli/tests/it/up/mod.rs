@@ -1,12 +1,19 @@
 //! `karwan up` as anybody runs it: a process of its own, asked over its sockets, stopped and killed.
 
+mod bind;
 mod broker;
 mod edge;
 mod exposition;
 mod faults;
+mod guide;
 mod kill;
+mod load;
+mod notices;
+mod outside;
 mod place;
 mod start;
+mod streams;
+mod terminal;
 mod tries;
 
 use std::fs;
@@ -54,10 +61,17 @@ impl Node {
 
     /// Starts one, and does not wait.
     pub fn begun(data: &Path, more: &[&str]) -> Self {
+        // A port that a test names is the one.
+        let port: &[&str] = if more.contains(&"--port") { &[] } else { &["--port", "0"] };
+        Self::told(data, &[port, &["--log", "json"], more].concat())
+    }
+
+    /// Starts one with these words and no others, and does not wait.
+    pub fn told(data: &Path, words: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_karwan"))
-            .args(["up", "--port", "0", "--log", "json", "--data"])
+            .args(["up", "--data"])
             .arg(data)
-            .args(more)
+            .args(words)
             .env_remove("KARWAN_STORE")
             .env_remove("KARWAN_BROKER")
             .current_dir(data.parent().expect("it stands in a folder"))
@@ -156,6 +170,29 @@ pub fn signal(child: &Child, name: &str) {
 #[expect(clippy::disallowed_methods, reason = "another process gives no signal that could be waited for")]
 pub fn pause() {
     std::thread::sleep(Duration::from_millis(20));
+}
+
+/// Looks until it is so.
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < LONG, "waited in vain for {what}");
+        pause();
+    }
+}
+
+/// Everything that the log has after a position.
+pub fn facts(node: &Node, after: &str) -> Vec<Value> {
+    let (mut position, mut facts) = (after.to_owned(), Vec::new());
+    loop {
+        let part = node.control(&format!("facts?after={position}"));
+        facts.extend(part["facts"].as_array().expect("facts").iter().cloned());
+        let next = part["position"].as_str().expect("a position").to_owned();
+        if next == position {
+            return facts;
+        }
+        position = next;
+    }
 }
 
 /// Starts a booking and does not wait for it; the maker of locks refuses keys in a house where nobody else books.

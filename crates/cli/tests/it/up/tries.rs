@@ -239,21 +239,23 @@ fn a_node_without_a_demo_says_how_to_get_one() {
 }
 
 #[test]
+fn a_database_that_nobody_has_migrated_is_refused() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let (database, folder) = (server.database(), Folder::new());
+    let data = folder.at("data").to_str().expect("a path").to_owned();
+    let words = ["up", "--data", &data, "--port", "0", "--store", &database.url()];
+    karwan(&words).exits(1).says("docs/errors/store-not-migrated.md");
+}
+
+#[test]
 fn the_same_runs_on_postgres_and_goes_on_after_it_was_killed() {
     let Some(server) = karwan_testkit::postgres().or_skip() else { return };
-    let database = server.database();
-    let login = format!("node_{}", database.name());
-    database.psql(&format!("CREATE ROLE {login} LOGIN")).expect("a superuser may");
-    let folder = Folder::new();
-    let (data, url) = (folder.at("data").to_str().expect("a path").to_owned(), database.url_as(&login));
-    let words = ["up", "--data", &data, "--port", "0", "--store", &url];
-    karwan(&words).exits(1).says("docs/errors/store-not-migrated.md");
-    karwan(&["migrate", "--store", &database.url(), "--grant", &login, "--node"]).exits(0);
-    let node = Node::up(&folder.at("data"), &["--store", &url, "--demo"]);
+    let place = Place::new(On::Postgres, Some(server));
+    let node = place.up(&[]);
     let shown = node.karwan(&["try", "booking", "--fault", "payment-timeout"]).exits(0).stdout;
     has(&shown, &["booking.held", "allocation.committed", "intent.captured", "booking.confirmed"]);
     node.kill();
-    let node = Node::up(&folder.at("data"), &["--store", &url, "--demo"]);
+    let node = place.up(&[]);
     node.karwan(&["try", "cancellation"]).exits(0).prints("key_credential.revoked");
     assert_eq!(node.violations(), serde_json::json!([]));
     assert_eq!(node.stop(), Some(0));

@@ -12,6 +12,7 @@ use super::super::ahead::Amount;
 use super::super::fed::Fed;
 use crate::consumer::Consumer;
 use crate::lane::Lane;
+use crate::row::Row;
 
 /// A consumer of which lanes are held.
 pub(in crate::node) struct Of {
@@ -88,7 +89,7 @@ impl Of {
     }
 
     /// Queues a row that is wanted.
-    pub(super) fn push(&mut self, row: &Arc<LogRow>) {
+    pub(super) fn push(&mut self, row: &Arc<Row>) {
         let Some(held) = self.lanes.get_mut(&(row.slot % self.consumer.lanes)) else { return };
         held.lane.push(row.clone());
         held.work.notify_one();

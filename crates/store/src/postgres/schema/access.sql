@@ -52,11 +52,13 @@ DO $$
 DECLARE
     f regprocedure;
 BEGIN
-    FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'karwan'::regnamespace AND proname IN ('flush', 'unit_committed', 'canary') LOOP
+    FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'karwan'::regnamespace AND proname IN ('flush', 'unit_committed', 'canary', 'read_documents') LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO karwan_app', f);
     END LOOP;
 END $$;
-GRANT EXECUTE ON FUNCTION karwan.save_position(text, integer, bigint, bigint, boolean) TO karwan_relay;
+GRANT EXECUTE ON FUNCTION karwan.save_position(text, integer, bigint, bigint, boolean),
+    karwan.save_positions(text[], integer[], bigint[], bigint[]),
+    karwan.record_effects(text, integer, bigint, uuid[], uuid[], text[], text[], timestamptz[], text[], integer[]) TO karwan_relay;
 GRANT EXECUTE ON FUNCTION karwan.check_lane(text, integer, bigint), karwan.key_number(uuid, text), karwan.slot(bigint),
     karwan.as_jsonb(text) TO karwan_relay, karwan_maintenance;
 

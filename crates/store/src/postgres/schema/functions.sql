@@ -156,6 +156,25 @@ BEGIN
     WHERE consumer = p_consumer AND lane = p_lane;
 END $$;
 
+-- Saves how far some lanes are; answers which of them, by their places, somebody else holds by now. Their locks first, all of them,
+-- then their rows: both in one order, as whoever else wants several.
+CREATE OR REPLACE FUNCTION karwan.save_positions(p_consumer text[], p_lane integer[], p_epoch bigint[], p_position bigint[])
+RETURNS SETOF integer LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtext('karwan.lane.' || n.consumer), n.lane) FROM (
+        SELECT * FROM unnest(p_consumer, p_lane) AS u(consumer, lane) ORDER BY hashtext('karwan.lane.' || u.consumer), u.lane) AS n;
+    RETURN QUERY WITH held AS MATERIALIZED (
+        SELECT l.consumer, l.lane, n.place, n.ord
+        FROM unnest(p_consumer, p_lane, p_epoch, p_position) WITH ORDINALITY AS n(consumer, lane, epoch, place, ord)
+        JOIN karwan.lane l ON l.consumer = n.consumer AND l.lane = n.lane AND l.epoch = n.epoch AND l.holder IS NOT NULL
+        ORDER BY l.consumer, l.lane FOR NO KEY UPDATE OF l
+    ), saved AS (
+        UPDATE karwan.lane l SET position = greatest(l.position, held.place)
+        FROM held WHERE l.consumer = held.consumer AND l.lane = held.lane
+    )
+    SELECT n FROM generate_series(1, cardinality(p_lane)) AS n WHERE NOT EXISTS (SELECT FROM held WHERE held.ord = n);
+END $$;
+
 -- Claims events, by seq, each for the consumer of the lane that it names by its place; raises if one was claimed before, or was
 -- said to be parked and is not.
 CREATE OR REPLACE FUNCTION karwan.claim(
@@ -200,6 +219,28 @@ BEGIN
                    WHERE i.consumer = p_consumer[c.hold] AND i.event_id = c.event AND i.at = c.logged) IS NOT NULL
             ORDER BY c.seq LIMIT 1), p_event[1]);
     END;
+END $$;
+
+-- Notes what became of calls: an answer is taken of a waiting one alone, and counts its own attempts; it may be tried again or given
+-- up until it is done. Answers which of them, by their places, nobody waits for any more. Their states are not asked for by `=`: the
+-- planner would look for each among all that are open.
+CREATE OR REPLACE FUNCTION karwan.record_effects(
+    p_consumer text, p_lane integer, p_epoch bigint, p_tenant uuid[], p_id uuid[], p_state text[], p_answer text[],
+    p_due timestamptz[], p_error text[], p_counted integer[]
+) RETURNS SETOF integer LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM karwan.check_lane(p_consumer, p_lane, p_epoch);
+    RETURN QUERY WITH recorded AS (
+        UPDATE karwan.effect e
+        SET state = coalesce(n.state, e.state), answer = coalesce(n.answer, e.answer), due = coalesce(n.due, e.due),
+            error = coalesce(n.error, e.error), attempts = CASE WHEN n.state = 'answered' THEN 0 ELSE e.attempts + n.counted END
+        FROM unnest(p_tenant, p_id, p_state, p_answer, p_due, p_error, p_counted) WITH ORDINALITY
+            AS n(tenant, id, state, answer, due, error, counted, ord)
+        WHERE e.tenant_id = n.tenant AND e.id = n.id
+          AND (e.state IS NOT DISTINCT FROM 'waiting' OR e.state IS NOT DISTINCT FROM 'answered' AND n.state IS DISTINCT FROM 'answered')
+        RETURNING n.ord
+    )
+    SELECT n FROM generate_series(1, cardinality(p_id)) AS n WHERE NOT EXISTS (SELECT FROM recorded WHERE recorded.ord = n);
 END $$;
 
 -- Writes everything that a unit, a batch of them, or several of either collected; raises where a rule is broken, and nothing

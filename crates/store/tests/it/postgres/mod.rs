@@ -10,6 +10,7 @@ mod interleavings;
 mod lost;
 mod own_tables;
 mod plans;
+mod recent;
 mod schedules;
 mod shared;
 mod tenants;

@@ -54,15 +54,20 @@ async fn hand_written_sql_sees_one_tenant_or_none() {
     assert!(refused.contains("permission denied"), "{refused}");
 }
 
+async fn nodes_login(fixture: &Fixture) -> String {
+    let login = format!("node_{}", fixture.database.name());
+    fixture.database.psql(&format!("CREATE ROLE {login} LOGIN")).unwrap();
+    let owner = fixture.database.url().parse().unwrap();
+    migrate::grant(&owner, &login, None).await.unwrap();
+    login
+}
+
 /// A node puts one of its roles on for each session; without, it is nobody.
 #[tokio::test]
 async fn a_nodes_login_without_a_hat_reads_nothing() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = filled(server).await;
-    let login = format!("node_{}", fixture.database.name());
-    fixture.database.psql(&format!("CREATE ROLE {login} LOGIN")).unwrap();
-    let owner = fixture.database.url().parse().unwrap();
-    migrate::grant(&owner, &login, None).await.unwrap();
+    let login = nodes_login(&fixture).await;
     for table in ["log", "doc_order", "outbox", "meta", "effect"] {
         let refused = fixture.database.psql_as(&login, &format!("SELECT * FROM karwan.{table}")).unwrap_err();
         assert!(refused.contains("permission denied"), "{table}: {refused}");
@@ -73,12 +78,22 @@ async fn a_nodes_login_without_a_hat_reads_nothing() {
     let checks = karwan_store::doctor::doctor(&address, 0).await.unwrap();
     let bad: Vec<_> = checks.iter().filter(|check| check.health == karwan_store::doctor::Health::Bad).collect();
     assert!(bad.is_empty(), "{bad:?}");
-    // It stops a key and lets it go on, as it stops a consumer. What it did stays.
-    let (who, operator) = (Who { actor: login, reason: "slow".to_owned() }, Operator::new(&address, Vec::new()));
-    assert!(operator.pause_key(&who, "sales-service.orders", 1, "o-1").await.unwrap());
-    assert!(operator.resume_key(&who, "sales-service.orders", 1, "o-1").await.unwrap());
-    let relay = "SET ROLE karwan_relay; DELETE FROM karwan.action";
-    assert!(fixture.database.psql_as(&who.actor, relay).unwrap_err().contains("permission denied"));
+}
+
+#[tokio::test]
+async fn a_nodes_login_stops_keys_and_consumers_and_cannot_hide_it() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let login = nodes_login(&fixture).await;
+    let operator = Operator::new(&fixture.database.url_as(&login).parse().unwrap(), Vec::new());
+    let (who, consumer) = (Who { actor: login, reason: "slow".to_owned() }, "sales-service.orders");
+    assert!(operator.pause_key(&who, consumer, 1, "o-1").await.unwrap());
+    assert!(operator.resume_key(&who, consumer, 1, "o-1").await.unwrap());
+    assert!(operator.pause_consumer(&who, consumer).await.unwrap());
+    assert!(operator.resume_consumer(&who, consumer).await.unwrap());
+    assert_eq!(fixture.database.psql("SELECT count(*) FROM karwan.action").unwrap(), "4");
+    let hide = "SET ROLE karwan_relay; DELETE FROM karwan.action";
+    assert!(fixture.database.psql_as(&who.actor, hide).unwrap_err().contains("permission denied"));
 }
 
 #[tokio::test]

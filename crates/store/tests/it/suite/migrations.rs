@@ -167,10 +167,10 @@ fn migrating_twice_is_harmless() {
     let folder = Folder::new();
     let address = Address::Sqlite(folder.path().join("shop.db"));
     let once = block_on(migrate_shop(&address)).expect("a fresh path can be migrated");
-    assert_eq!((once.from, once.to), (None, 3));
-    assert_eq!(once.steps, ["schema 3", "4 subjects", "table counter", "table guard", "table order"]);
+    assert_eq!((once.from, once.to), (None, 4));
+    assert_eq!(once.steps, ["schema 4", "4 subjects", "table counter", "table guard", "table order"]);
     let twice = block_on(migrate_shop(&address)).expect("it can be migrated again");
-    assert_eq!((twice.from, twice.to, twice.steps, twice.backfilled), (Some(3), 3, Vec::new(), 0));
+    assert_eq!((twice.from, twice.to, twice.steps, twice.backfilled), (Some(4), 4, Vec::new(), 0));
 }
 
 #[test]
@@ -184,8 +184,27 @@ fn a_store_that_is_newer_than_the_program_is_refused() {
     block_on(async { parcels.open::<Plain>().await.map(drop) })
         .expect("a newer store that admits this program is used");
     raw.execute_batch("UPDATE meta SET admits_from = 9").expect("a shell can do that");
-    assert!(matches!(parcels.refused::<Plain>(), Error::Newer { found: 9, known: 3, .. }));
-    assert!(matches!(parcels.migrate::<Plain>(), Err(Error::Newer { found: 9, known: 3, .. })));
+    assert!(matches!(parcels.refused::<Plain>(), Error::Newer { found: 9, known: 4, .. }));
+    assert!(matches!(parcels.migrate::<Plain>(), Err(Error::Newer { found: 9, known: 4, .. })));
+}
+
+/// Its functions may have changed with the schema, and whatever it knows of the store, a program that migrates brings them all.
+#[test]
+fn a_migration_by_a_program_that_knows_no_kinds_leaves_those_of_others_usable() {
+    let Some(parcels) = Parcels::postgres() else { return };
+    parcels.migrate::<Plain>().expect("a fresh database can be migrated");
+    parcels.put(plain, 0..1);
+    block_on(async {
+        let owner = karwan_store::bare::connect(&parcels.address).await.expect("a superuser may");
+        let sql = "DROP FUNCTION karwan.lock_parcel(uuid[], text[], bigint[], boolean[], smallint[])";
+        owner.batch_execute(sql).await.expect("a shell can do that");
+        migrate_kinds(&parcels.address, &[]).await.expect("it can be migrated");
+        let store = parcels.open::<Plain>().await.expect("it opens");
+        let unit = store.tenant(&shop::context(1));
+        unit.get::<Plain>("p-0000").await.expect("it is there");
+        unit.put(plain("p-0001".to_owned(), 1));
+        unit.commit().await.expect("what was read is checked");
+    });
 }
 
 fn a_new_field_is_filled_in_for_documents_that_are_there(parcels: &Parcels) {

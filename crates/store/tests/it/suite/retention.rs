@@ -1,5 +1,7 @@
 //! What goes with age, what stays because somebody needs it, and what comes before it goes.
 
+mod undone;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 

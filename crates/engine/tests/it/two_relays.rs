@@ -1,0 +1,100 @@
+//! Two relays at once: each stream has one publisher, and two streams may have two.
+
+use karwan_engine::{Relay, Work};
+use karwan_store::log::Filter;
+use karwan_store::{Address, Error, Store, TenantTx};
+use karwan_testkit::nats::{Options, Server};
+
+use crate::fixture::Fixture;
+use crate::processes::yard::until;
+use crate::relay::{broker, change, filled, server, topology};
+use crate::shop::{context_of, sent};
+
+on_both! {
+    two_relays_publish_a_stream_each_at_the_same_time_and_everything_once,
+}
+
+/// Parcels, one a transaction.
+async fn send(fixture: &Fixture, counts: std::ops::Range<i64>) {
+    let context = context_of("delivery-service", 1);
+    for count in counts {
+        let unit = fixture.store.unit(&context, async |tx: TenantTx| {
+            tx.emit(sent("p-1", count));
+            Ok::<_, Error>(())
+        });
+        unit.await.expect("a parcel can be sent");
+    }
+}
+
+/// Who publishes a stream.
+async fn holder(fixture: &Fixture, stream: &str) -> Option<String> {
+    let observer = Store::observe(&fixture.address).await.expect("it can be observed");
+    let relays = observer.consumers().await.expect("it can be asked");
+    let relay = relays.into_iter().find(|report| report.consumer == format!("relay.{stream}"))?;
+    relay.lanes.into_iter().next()?.holder
+}
+
+async fn until_held(fixture: &Fixture, stream: &str, node: &str) {
+    until(&format!("{stream} at {node}"), async || {
+        holder(fixture, stream).await.filter(|holder| holder.starts_with(&format!("{node}#")))
+    })
+    .await;
+}
+
+/// How often somebody has taken a stream.
+fn taken(fixture: &Fixture, stream: &str) -> i64 {
+    let of = format!("lane WHERE consumer = 'relay.{stream}'");
+    match (&fixture.database, &fixture.address) {
+        (Some(database), _) => {
+            let epoch = database.psql(&format!("SELECT epoch FROM karwan.{of}")).expect("a superuser can do that");
+            epoch.trim().parse().expect("a number")
+        }
+        (None, Address::Sqlite(path)) => {
+            let connection = rusqlite::Connection::open(path).expect("it can be opened");
+            connection.query_row(&format!("SELECT epoch FROM {of}"), [], |row| row.get(0)).expect("a number")
+        }
+        (None, Address::Postgres(_)) => panic!("a database is known by its name"),
+    }
+}
+
+/// Both streams have what the log has of them: each event once, in its order.
+async fn assert_published_once(fixture: &Fixture, server: &Server) {
+    let relay = fixture.store.relay();
+    let safe = relay.safe().await.expect("it can be asked");
+    let rows = relay.rows(0, safe, &Filter::default(), 1000).await.expect("it can be read");
+    for (stream, topics) in [("SALES", "shop.sales."), ("DELIVERY", "shop.delivery.")] {
+        let ours = rows.iter().filter(|row| row.subject.starts_with(topics));
+        let committed: Vec<String> = ours.map(|row| row.event.to_string()).collect();
+        assert!(!committed.is_empty(), "nothing of {stream} was committed");
+        let held = filled(server, stream, committed.len()).await;
+        let held: Vec<String> = held.into_iter().map(|message| message.event_id).collect();
+        assert_eq!(held, committed, "{stream}");
+    }
+}
+
+/// One has a stream before the other comes, which may have both and gets the one that is free. When the first is gone, the other
+/// publishes both.
+async fn two_relays_publish_a_stream_each_at_the_same_time_and_everything_once(fixture: Fixture) {
+    let Some(server) = server(Options::default()) else { return };
+    let one = Relay::new(broker(&server).await, topology()).services(["sales-service".to_owned()]);
+    let first = fixture.start_work("n-1", Work::new().relay(one));
+    until_held(&fixture, "SALES", "n-1").await;
+    let both = Relay::new(broker(&server).await, topology());
+    let second = fixture.start_work("n-2", Work::new().relay(both));
+    until_held(&fixture, "DELIVERY", "n-2").await;
+    for round in 0..3 {
+        let revisions = (5 * round + 1)..=(5 * round + 5);
+        tokio::join!(change(&fixture, 0..6, revisions), send(&fixture, 10 * round..10 * round + 10));
+    }
+    assert_published_once(&fixture, &server).await;
+    assert_eq!(["SALES", "DELIVERY"].map(|stream| taken(&fixture, stream)), [1, 1], "somebody took what another had");
+    until_held(&fixture, "SALES", "n-1").await;
+    until_held(&fixture, "DELIVERY", "n-2").await;
+    drop(first);
+    fixture.lease_runs_out().await;
+    tokio::join!(change(&fixture, 0..6, 16..=20), send(&fixture, 30..40));
+    until_held(&fixture, "SALES", "n-2").await;
+    assert_published_once(&fixture, &server).await;
+    until_held(&fixture, "DELIVERY", "n-2").await;
+    second.stop().await;
+}
