@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use karwan_engine::{Consumer, Due, Received, Timer, Verdict, Work};
+use karwan_engine::{Consumer, Due, ReadAhead, Received, Timer, Verdict, Work};
 use karwan_envelope::time::Timestamp;
 use karwan_store::{Error, Position, TenantTx};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::fixture::{Fixture, note};
 use crate::shop::{self, OrderChanged, OrderPlaced, ParcelSent, context, sent};
 
 on_both! {
+    a_small_tenant_in_the_lane_of_a_flood_does_not_wait_for_the_batch_under_way,
     a_suspended_consumer_holds_no_neighbour_back,
     a_consumer_that_stands_still_holds_no_neighbour_back,
     a_handler_that_panics_before_its_first_wait_takes_nobody_along,
@@ -44,6 +46,41 @@ async fn changes(fixture: &Fixture) -> Position {
         position = Some(fixture.order(1, &format!("c-{number}"), 600).await.position);
     }
     position.expect("there were some")
+}
+
+/// Both have one lane. The flood's handlers stand still until the small tenant's event is committed.
+async fn a_small_tenant_in_the_lane_of_a_flood_does_not_wait_for_the_batch_under_way(fixture: Fixture) {
+    let (gate, (begun, mut beginning)) = (Arc::new(Semaphore::new(0)), mpsc::unbounded_channel());
+    let at_gate = gate.clone();
+    let noted = Consumer::new("sales-service", "noted").lanes(1).limit(Duration::from_secs(3_600)).on(
+        move |tx: TenantTx, received: Received<OrderChanged>| {
+            let (gate, begun) = (at_gate.clone(), begun.clone());
+            async move {
+                let OrderChanged { order_id, revision } = received.event;
+                if order_id != "small" {
+                    drop(begun.send(()));
+                    drop(gate.acquire().await);
+                }
+                note(&tx, &order_id, &revision.to_string()).await?;
+                Ok::<_, Error>(Verdict::Done)
+            }
+        },
+    );
+    fixture.order(1, "flood", 600).await;
+    let ahead = ReadAhead { tenant_rows: 64, ..ReadAhead::default() };
+    let engine = fixture.start_ahead("n-1", Work::new().consumer(noted), ahead);
+    beginning.recv().await.expect("the flood is handled");
+    fixture.order(2, "small", 3).await;
+    while fixture.notes(2, "small").await != "123" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fixture.notes(1, "flood").await, "");
+    gate.add_permits(Semaphore::MAX_PERMITS);
+    fixture.settle(&engine).await;
+    let all: String = (1..=600).map(|revision| revision.to_string()).collect();
+    assert_eq!(fixture.notes(1, "flood").await, all);
+    assert_eq!(fixture.notes(2, "small").await, "123");
+    engine.stop().await;
 }
 
 async fn a_suspended_consumer_holds_no_neighbour_back(fixture: Fixture) {

@@ -65,7 +65,7 @@ async fn what_was_set_aside_is_undone_after_its_rows_were_dropped(fixture: Fixtu
     assert_eq!(state_of(&fixture).await, before, "a refused undo changes nothing");
     operator.undo(&ann(), aside.skipped.1, true).await.expect("it was said");
     let waiting = fixture.store.parked(&lane(), 10).await.expect("it can be asked");
-    assert_eq!(waiting.iter().map(|it| it.row()).collect::<Vec<_>>(), [aside.skipped.0.clone()]);
+    assert_eq!(waiting.iter().map(|it| it.row()).collect::<Vec<_>>(), std::slice::from_ref(&aside.skipped.0));
     // A dead one runs nothing: it is dead again as it was.
     operator.undo(&ann(), aside.quarantined.1, false).await.expect("nothing happened since");
     assert_eq!(fixture.store.dead("mailer", 0, 10).await.expect("it can be asked"), aside.dead);
