@@ -59,6 +59,7 @@ impl Leases {
         let mut sharing = Sharing::default();
         while !self.stopping.is_now() {
             let Some(living) = self.next_look(&mut sharing).await else { continue };
+            self.shared.share_turns(living.len());
             match self.shared.store.suspensions().await {
                 Ok(suspensions) => self.shared.suspend(suspensions),
                 Err(error) => tracing::warn!(error = %error, "it is not known which consumers are suspended"),

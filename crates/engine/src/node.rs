@@ -126,6 +126,11 @@ impl Shared {
         Some(turn)
     }
 
+    /// So many processes work on this store.
+    pub fn share_turns(&self, processes: usize) {
+        self.turns.share(processes);
+    }
+
     /// A turn to begin a batch of a lane, where it is a large one. `work` says that something was queued: it may be of a
     /// small tenant. Some go first, whoever's rows they have.
     pub async fn batch_turn(&self, hold: &LaneHold, work: &Notify, goes_first: bool) -> Option<Turn> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Batches that are under way, while small tenants are about, when one more of a flood begins.
+/// Batches that are under way in all processes, while small tenants are about, when one more of a flood begins; one in each at least.
 const FLOODS_BESIDE: usize = 2;
 /// How long a small tenant is about after something was done for it.
 const SMALL_ABOUT: Duration = Duration::from_secs(1);
@@ -27,6 +27,8 @@ pub(crate) struct Turns {
 struct State {
     under_way: usize,
     most: usize,
+    /// And of a flood, beside small tenants.
+    floods_beside: usize,
     /// When a small tenant was about last.
     small_at: Option<Instant>,
     /// The next ticket.
@@ -50,7 +52,14 @@ pub(crate) struct Turn(Arc<Turns>);
 impl Turns {
     /// So many at once.
     pub fn new(most: usize) -> Arc<Self> {
-        let state = State { under_way: 0, most, small_at: None, ticket: 0, waiting: BTreeMap::new() };
+        let state = State {
+            under_way: 0,
+            most,
+            floods_beside: FLOODS_BESIDE,
+            small_at: None,
+            ticket: 0,
+            waiting: BTreeMap::new(),
+        };
         Arc::new(Self { state: Mutex::new(state) })
     }
 
@@ -80,6 +89,11 @@ impl Turns {
         self.state().small_at = Some(Instant::now());
     }
 
+    /// So many processes use the database.
+    pub fn share(&self, processes: usize) {
+        self.state().floods_beside = (FLOODS_BESIDE / processes.max(1)).max(1);
+    }
+
     fn pass_on(self: &Arc<Self>) {
         let mut next = Vec::new();
         {
@@ -105,7 +119,7 @@ impl Turns {
 impl State {
     fn admits(&self, rank: Rank) -> bool {
         let is_about = self.small_at.is_some_and(|at| at.elapsed() < SMALL_ABOUT);
-        let most = if rank == Rank::Flood && is_about { self.most.min(FLOODS_BESIDE) } else { self.most };
+        let most = if rank == Rank::Flood && is_about { self.most.min(self.floods_beside) } else { self.most };
         self.under_way < most
     }
 }

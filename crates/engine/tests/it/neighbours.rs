@@ -58,7 +58,7 @@ async fn a_small_tenant_in_the_lane_of_a_flood_does_not_wait_for_the_batch_under
             async move {
                 let OrderChanged { order_id, revision } = received.event;
                 if order_id != "small" {
-                    drop(begun.send(()));
+                    begun.send(()).expect("somebody hears it");
                     drop(gate.acquire().await);
                 }
                 note(&tx, &order_id, &revision.to_string()).await?;
@@ -110,7 +110,7 @@ async fn a_consumer_that_stands_still_holds_no_neighbour_back(fixture: Fixture) 
             Ok::<_, Error>(Verdict::Done)
         }
     });
-    let slow = slow.limit(std::time::Duration::from_secs(3_600));
+    let slow = slow.limit(Duration::from_secs(3_600));
     let engine = fixture.start("n-1", vec![slow, counter(&count)]);
     let end = changes(&fixture).await;
     fixture.wait_for(&engine, "sales-service.counter", end).await.expect("it is not suspended");
