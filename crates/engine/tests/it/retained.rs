@@ -112,15 +112,21 @@ async fn until_noted(fixture: &Fixture, notes: &str) {
     .await;
 }
 
+/// Four changes of an order, of which the first is handled and the others wait; their rows are dropped.
+async fn three_parked_and_dropped(fixture: &Fixture, secretary: &Secretary) -> (Engine, Vec<LogRow>) {
+    let engine = secretary.start(fixture, "n-1");
+    fixture.order(1, "bad", 4).await;
+    engine.settle().await.expect("it settles");
+    let rows = changes(fixture).await;
+    assert_eq!((rows.len(), fixture.notes(1, "bad").await.as_str(), fixture.parked(NAME).await), (4, "1", 3));
+    drop_rows(fixture, &rows).await;
+    (engine, rows)
+}
+
 /// By a process that has never read those rows.
 async fn what_is_parked_is_handled_when_it_is_due_after_its_rows_were_dropped(fixture: Fixture) {
     let secretary = Secretary::failing(Verdict::Retry("no".to_owned()));
-    let engine = secretary.start(&fixture, "n-1");
-    fixture.order(1, "bad", 4).await;
-    engine.settle().await.expect("it settles");
-    let rows = changes(&fixture).await;
-    assert_eq!((rows.len(), fixture.notes(1, "bad").await.as_str(), fixture.parked(NAME).await), (4, "1", 3));
-    drop_rows(&fixture, &rows).await;
+    let (engine, rows) = three_parked_and_dropped(&fixture, &secretary).await;
     engine.stop().await;
     assert_eq!(fixture.parked(NAME).await, 3, "they hold nothing, and nothing takes them away");
     secretary.mend();
@@ -136,12 +142,7 @@ async fn what_is_parked_is_handled_when_it_is_due_after_its_rows_were_dropped(fi
 /// By the process that runs.
 async fn what_an_operator_retries_is_handled_after_its_rows_were_dropped(fixture: Fixture) {
     let secretary = Secretary::failing(Verdict::Park("ask the guest".to_owned()));
-    let engine = secretary.start(&fixture, "n-1");
-    fixture.order(1, "bad", 4).await;
-    engine.settle().await.expect("it settles");
-    let rows = changes(&fixture).await;
-    assert_eq!((rows.len(), fixture.notes(1, "bad").await.as_str(), fixture.parked(NAME).await), (4, "1", 3));
-    drop_rows(&fixture, &rows).await;
+    let (engine, rows) = three_parked_and_dropped(&fixture, &secretary).await;
     secretary.mend();
     let target = Target { consumer: NAME.to_owned(), event: rows[1].event };
     let retried = operator(&fixture).act(&who(), &target, &Deed::Retry { out_of_order: false }).await;

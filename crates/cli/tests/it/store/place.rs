@@ -73,7 +73,7 @@ pub fn emit(address: &str, serials: Range<u64>) {
     runtime.block_on(async {
         let address = address.parse().expect("an address");
         let store = Store::open(&address, Options::new(Arc::new(catalogue), Vec::new())).await.expect("it opens");
-        let context = context();
+        let context = context_of(SERVICE);
         let unit = store.unit(&context, |tx| {
             tx.emit(serials.clone().map(captured).collect::<Facts>());
             std::future::ready(Ok::<(), Error>(()))
@@ -82,13 +82,14 @@ pub fn emit(address: &str, serials: Range<u64>) {
     });
 }
 
-fn context() -> Context {
+/// Of the tenant of these tests, as a service that acts by itself.
+pub fn context_of(service: &str) -> Context {
     let tenant = uuid::Uuid::parse_str(TENANT).expect("a UUID").as_u128();
     Context {
         tenant: Tenant::One(TenantId::from_bits(tenant)),
         cause: Cause::root(CorrelationId::from_bits(tenant)),
-        actor: Actor { kind: ActorKind::Service, id: SERVICE.to_owned() },
-        producer: Producer { service: SERVICE.into(), instance: "test".into(), commit: "test".into(), region: None },
+        actor: Actor { kind: ActorKind::Service, id: service.to_owned() },
+        producer: Producer { service: service.into(), instance: "test".into(), commit: "test".into(), region: None },
         residency: Residency::Me,
     }
 }

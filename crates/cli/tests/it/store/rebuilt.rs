@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use karwan::engine::{Consumer, Engine, Received, Verdict, Work};
-use karwan_envelope::cause::{Actor, ActorKind, Cause, Producer, Residency, Tenant};
-use karwan_envelope::envelope::Context;
-use karwan_envelope::ids::{CorrelationId, Id, TenantId};
+use karwan_envelope::cause::Residency;
+use karwan_envelope::ids::Id;
 use karwan_envelope::time::Timestamp;
 use karwan_registry::Catalogue;
 use karwan_store::{Address, Document, Error, Facts, Kind, KindType, Options, Store, TenantTx, migrate};
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::place::TENANT;
+use super::place::context_of;
 use crate::folder::Folder;
 use crate::karwan::{Answer, karwan};
 
@@ -93,7 +92,7 @@ impl Scene {
 
     /// Assigns tasks, and waits until the read model has them.
     fn assign(&self, tasks: std::ops::Range<u64>) {
-        let context = context();
+        let context = context_of(SERVICE);
         let unit = self.store.unit(&context, async |tx: TenantTx| {
             tx.emit(tasks.clone().map(assigned).collect::<Facts>());
             Ok::<_, Error>(())
@@ -105,7 +104,7 @@ impl Scene {
 
     /// Takes one line of the read model away and makes another one wrong, as a bad release does.
     fn spoil(&self, gone: u64, wrong: u64) {
-        let context = context();
+        let context = context_of(SERVICE);
         let unit = self.store.unit(&context, async |tx: TenantTx| {
             tx.get::<Line>(&id(gone)).await?;
             tx.delete::<Line>(&id(gone));
@@ -118,7 +117,7 @@ impl Scene {
 
     /// What the read model says of a task.
     fn line(&self, task: u64) -> Option<(u32, u32)> {
-        let found = self.runtime.block_on(self.store.tenant(&context()).peek::<Line>(&id(task)));
+        let found = self.runtime.block_on(self.store.tenant(&context_of(SERVICE)).peek::<Line>(&id(task)));
         found.expect("it can be read").map(|line| (line.version, line.times))
     }
 
@@ -154,17 +153,6 @@ fn assigned(task: u64) -> TaskAssigned {
         shift_id: None,
         due_at: None,
         assigned_at: Timestamp::from_unix_ms(1_777_543_200_117),
-    }
-}
-
-fn context() -> Context {
-    let tenant = uuid::Uuid::parse_str(TENANT).expect("a UUID").as_u128();
-    Context {
-        tenant: Tenant::One(TenantId::from_bits(tenant)),
-        cause: Cause::root(CorrelationId::from_bits(tenant)),
-        actor: Actor { kind: ActorKind::Service, id: SERVICE.to_owned() },
-        producer: Producer { service: SERVICE.into(), instance: "test".into(), commit: "test".into(), region: None },
-        residency: Residency::Me,
     }
 }
 

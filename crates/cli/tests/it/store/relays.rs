@@ -45,8 +45,14 @@ impl Running {
     }
 
     fn of_service(service: &str, store: &str, broker: &str) -> Self {
+        let words = ["relay", "--platform", "melmastoon", "--services", service, "--store", store, "--broker", broker];
+        Self::started(&words)
+    }
+
+    /// A command that runs on, and what it says.
+    fn started(words: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_karwan"))
-            .args(["relay", "--platform", "melmastoon", "--services", service, "--store", store, "--broker", broker])
+            .args(words)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

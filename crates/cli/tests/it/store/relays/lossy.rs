@@ -1,9 +1,5 @@
 //! What a relay and `karwan outbox` say of a broker that has no room, and of one that has forgotten what it was given.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
-
 use karwan_broker::{Broker, Options, raw};
 use karwan_testkit::nats;
 use karwan_testkit::nats::Server;
@@ -24,17 +20,8 @@ fn place() -> Option<Place<'static>> {
 
 /// `karwan outbox --wait`, which runs until everything is published.
 fn waiting(place: &Place<'_>, server: &Server) -> Running {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_karwan"))
-        .args(["outbox", "--wait", "--store", &place.database.url(), "--broker", &server.url()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let (tell, said) = channel();
-    let stderr = child.stderr.take().expect("it was piped");
-    std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).all(|it| tell.send(it).is_ok()));
-    Running { child, said }
+    let (store, broker) = (place.database.url(), server.url());
+    Running::started(&["outbox", "--wait", "--store", &store, "--broker", &broker])
 }
 
 /// What `karwan outbox` says of the relay, as JSON.
