@@ -32,6 +32,9 @@ const LARGE_AT_ONCE: usize = 4;
 const WAIT_MS: i32 = 200;
 /// How often a shared call is tried again without the one that was to blame.
 const TRIES_MAX: usize = 4;
+/// How often it is asked whether a unit was committed where the answer to that is lost as well, and how far apart.
+const LOOKS_MAX: u32 = 5;
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// What the flushes of a process share.
 pub(super) struct Flushes {
@@ -73,6 +76,18 @@ impl Postgres {
     }
 
     pub async fn unit_committed(&self, claim: UnitClaim, void: Void) -> Result<bool, Error> {
+        let mut looks = 1;
+        loop {
+            match self.ask_committed(claim, void).await {
+                // Whatever broke the connection of the flush broke others that wait in the pool.
+                Err(Error::Unreachable { .. }) if looks < LOOKS_MAX => tokio::time::sleep(LOOK_PAUSE).await,
+                answer => return answer,
+            }
+            looks += 1;
+        }
+    }
+
+    async fn ask_committed(&self, claim: UnitClaim, void: Void) -> Result<bool, Error> {
         let client = self.app().await?;
         let (tenant, id) = (Uuid::from_u128(claim.tenant), Uuid::from_u128(claim.id));
         let row =
