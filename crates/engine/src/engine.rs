@@ -183,7 +183,8 @@ impl Engine {
         let of_platform = |consumer: Consumer| Arc::new(consumer.of_platform(store.catalogue().platform()));
         let consumers: Vec<Arc<Consumer>> = named_once(consumers).into_iter().map(of_platform).collect();
         warn_of_unknown(store, &consumers);
-        let runs = consumers.iter().map(|consumer| consumer.run()).collect();
+        let relays = relay.iter().flat_map(Relay::runs);
+        let runs = consumers.iter().map(|consumer| consumer.run()).chain(relays).collect();
         // A name of its own for every start: a process that comes back must not keep alive what it held before a crash.
         let node = Node { name, runs };
         let lease = Lease { ms: i64::try_from(lease.as_millis()).unwrap_or(i64::MAX).max(1), beat: lease / BEATS };
@@ -199,7 +200,7 @@ impl Engine {
             consumers: consumers.clone(),
             node: node.name.clone(),
             lease,
-            living,
+            living: living.clone(),
             stopping: stopping.clone(),
             shared_out: shared_out.clone(),
         };
@@ -209,7 +210,10 @@ impl Engine {
             tasks.spawn(feed.run(stopping.clone()));
         }
         match (relay, feeds.first()) {
-            (Some(relay), _) => relay::start(relay, &shared, (&node.name, lease), &stopping, &mut tasks),
+            (Some(relay), _) => {
+                let sharing = relay::Sharing { node: node.name.clone(), lease, living };
+                relay::start(relay, &shared, &sharing, &stopping, &mut tasks);
+            }
             // Beside no relay: what these consumers give up goes to its topic all the same.
             (None, Some(feed)) => {
                 let topology = Topology::of(store.catalogue());

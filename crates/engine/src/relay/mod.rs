@@ -1,7 +1,7 @@
 //! Publishes the log to a broker: one publisher a stream, in the order of the log.
 //!
 //! A relay is a reader of the log like any other. It holds the one lane of the pseudo-consumer `relay.<STREAM>`, so that one
-//! process at a time feeds a stream; others stand by. What the broker refuses is parked there, its key waits, and every other
+//! process at a time feeds a stream; relays that live share the streams out (`share`). What the broker refuses is parked there, its key waits, and every other
 //! key flows on. Where more keys wait than are known to it, it publishes nothing new: one of them might overtake. While the broker is away the log holds everything, and nobody who commits notices.
 //!
 //! Invariants: events of one key reach the stream in the order of the log; a position passes an event only when it is in the
@@ -15,12 +15,15 @@ mod pages;
 mod resume;
 mod retry;
 mod session;
+mod share;
 mod stream;
 
 use std::sync::Arc;
 
+use karwan_broker::topology::Stream as StreamPlan;
 use karwan_broker::{Broker, Mode, Topology};
-use karwan_store::consumer::Lane;
+use karwan_store::consumer::{Lane, Node, Run};
+use tokio::sync::watch;
 
 use crate::engine::{Lease, Stopping};
 use crate::health::PARKED_KEYS_MAX;
@@ -73,20 +76,43 @@ impl Relay {
         self.waiting_max = keys.clamp(1, PARKED_KEYS_MAX);
         self
     }
+
+    /// The streams that it may publish.
+    fn streams(&self) -> impl Iterator<Item = &StreamPlan> {
+        let wanted = |plan: &&StreamPlan| match &self.services {
+            Some(services) => services.contains(&plan.service),
+            None => true,
+        };
+        self.topology.streams().iter().filter(wanted)
+    }
+
+    /// The same, as other processes hear of it.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> {
+        share::runs(self.streams().map(|plan| &*plan.name))
+    }
+}
+
+/// Who publishes: this process, and those that live.
+#[derive(Clone)]
+pub(crate) struct Sharing {
+    pub node: String,
+    pub lease: Lease,
+    pub living: watch::Receiver<Vec<Node>>,
 }
 
 /// Starts a task a stream, and one for dead letters.
 pub(crate) fn start(
     relay: Relay,
     shared: &Arc<Shared>,
-    (node, lease): (&str, Lease),
+    sharing: &Sharing,
     stopping: &Arc<Stopping>,
     tasks: &mut tokio::task::JoinSet<()>,
 ) {
     let pages = Arc::new(Pages::new(shared.store.clone()));
-    let wanted = |service: &str| relay.services.as_ref().is_none_or(|services| services.iter().any(|it| it == service));
-    for plan in relay.topology.streams().iter().filter(|plan| wanted(&plan.service)) {
+    for plan in relay.streams() {
         let stream = Stream {
+            sharing: sharing.clone(),
+            lane: lane(&plan.name),
             shared: shared.clone(),
             pages: pages.clone(),
             broker: relay.broker.clone(),
@@ -98,8 +124,9 @@ pub(crate) fn start(
             // A login that may make its own streams may not make others'.
             topology: relay.topology.clone().of_services(&[&plan.service]),
         };
-        tasks.spawn(stream.run((node.to_owned(), lease), stopping.clone()));
+        tasks.spawn(stream.run(stopping.clone()));
     }
+    let Sharing { node, lease, .. } = sharing;
     let letters = Letters { shared: shared.clone(), broker: relay.broker, topology: relay.topology };
-    tasks.spawn(letters.run((node.to_owned(), lease), stopping.clone()));
+    tasks.spawn(letters.run((node.clone(), *lease), stopping.clone()));
 }

@@ -70,8 +70,8 @@ impl Session<'_> {
 
     /// The first of a key's parked events is done with: the one behind it may go.
     async fn next_of(&mut self, done: &Parked) -> Result<(), Stop> {
-        let lane = super::lane(&self.stream.name);
-        let next = self.stream.shared.store.parked_head(&lane, done.tenant, &done.key).await?;
+        let lane = &self.stream.lane;
+        let next = self.stream.shared.store.parked_head(lane, done.tenant, &done.key).await?;
         self.lane.promote(done, next);
         Ok(())
     }

@@ -55,7 +55,7 @@ impl<'a> Session<'a> {
         (from, end): (Seq, StreamEnd),
     ) -> Result<Self, Stop> {
         let store = &stream.shared.store;
-        let (revision, waiting) = waiting(store, &super::lane(&stream.name), stream.waiting_max).await?;
+        let (revision, waiting) = waiting(store, &stream.lane, stream.waiting_max).await?;
         Ok(Self {
             hold,
             publisher,
@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Until a stop or a pause, when what is on its way is waited for and the position is saved.
+    /// Until a stop, a pause, or another's turn, when what is on its way is waited for and the position is saved.
     pub async fn run(&mut self, stopping: &Stopping) -> Result<(), Stop> {
         let outcome = self.publish(stopping).await;
         let outcome = match outcome {
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
 
     async fn publish(&mut self, stopping: &Stopping) -> Result<(), Stop> {
         let mut coming = self.read(self.outgoing.scanned());
-        while !stopping.is_now() && self.stream.shared.suspended(&self.hold.consumer).is_none() {
+        while !stopping.is_now() && self.stream.goes_on() {
             self.publisher.collect()?;
             self.stream.shared.store.heard("what the broker has").await;
             self.note_acknowledged();
@@ -219,8 +219,8 @@ impl<'a> Session<'a> {
     }
 
     async fn know_again(&mut self) -> Result<(), Stop> {
-        let Stream { shared, name, waiting_max, .. } = self.stream;
-        let (revision, waiting) = waiting(&shared.store, &super::lane(name), *waiting_max).await?;
+        let Stream { shared, lane, waiting_max, .. } = self.stream;
+        let (revision, waiting) = waiting(&shared.store, lane, *waiting_max).await?;
         self.lane.know(waiting);
         self.revision = revision;
         Ok(())

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use karwan_broker::{Broker, Error as BrokerError, Mode, Publisher, Topology};
 use karwan_store::Position;
+use karwan_store::consumer::Lane;
 use karwan_store::log::Seq;
 use karwan_store::relay_state::RelayState;
 use karwan_store::retention::DAYS_MIN;
 use karwan_store::write_set::LaneHold;
 
-use super::lane;
 use super::pages::Pages;
 use super::resume::{End, Resume, Saved, Told, resume};
 use super::session::{Session, created_ms};
-use crate::engine::{Lease, STORE_DOWN, Stopping, pause};
+use super::{Sharing, share};
+use crate::engine::{STORE_DOWN, Stopping, pause};
 use crate::leases::release;
 use crate::node::Shared;
 use crate::stop::Stop;
@@ -33,6 +34,8 @@ const PUBLISHED_AGAIN_MS: i64 = (DAYS_MIN as i64 - 1) * 24 * 60 * 60 * 1000;
 
 /// A stream and what is published to it.
 pub(super) struct Stream {
+    pub sharing: Sharing,
+    pub lane: Lane,
     pub shared: Arc<Shared>,
     pub pages: Arc<Pages>,
     pub broker: Broker,
@@ -47,12 +50,16 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Publishes whenever this process holds the stream's lane, until it is stopped.
-    pub async fn run(self, (node, lease): (String, Lease), stopping: Arc<Stopping>) {
-        let lane = lane(&self.name);
+    pub async fn run(self, stopping: Arc<Stopping>) {
+        let Sharing { node, lease, .. } = &self.sharing;
         while !stopping.is_now() {
-            match self.shared.store.take_lane(&lane, &node, lease.ms).await {
+            if !self.is_ours() {
+                pause(lease.beat, &stopping).await;
+                continue;
+            }
+            match self.shared.store.take_lane(&self.lane, node, lease.ms).await {
                 Ok(Some(taken)) => {
-                    let hold = LaneHold { consumer: lane.consumer.clone(), lane: 0, epoch: taken.epoch };
+                    let hold = LaneHold { consumer: self.lane.consumer.clone(), lane: 0, epoch: taken.epoch };
                     self.shared.admit_calls(&hold);
                     self.publish(&hold, &stopping).await;
                     self.shared.dismiss(&hold);
@@ -68,10 +75,20 @@ impl Stream {
         }
     }
 
-    /// Until the lane is lost, or until a stop, which waits for what is on its way.
+    /// Whether the stream is this process's to publish, as far as it knows who lives.
+    fn is_ours(&self) -> bool {
+        share::is_of(&self.sharing.node, &self.lane.consumer, &self.sharing.living.borrow())
+    }
+
+    /// Whether a session goes on with what is next.
+    pub fn goes_on(&self) -> bool {
+        self.is_ours() && self.shared.suspended(&self.lane.consumer).is_none()
+    }
+
+    /// Until the lane is lost, or another's, or until a stop, which waits for what is on its way.
     async fn publish(&self, hold: &LaneHold, stopping: &Stopping) {
         let (mut wait, mut mode) = (BROKER_DOWN.0, self.mode);
-        while !stopping.is_now() && self.shared.calls_under(hold) {
+        while !stopping.is_now() && self.is_ours() && self.shared.calls_under(hold) {
             let stopped = match self.session(hold, mode).await {
                 Ok(mut session) => {
                     wait = BROKER_DOWN.0;
@@ -122,7 +139,7 @@ impl Stream {
                 }
             }
         }
-        if stopping.is_now() {
+        if self.shared.calls_under(hold) {
             release(&self.shared, hold).await;
         }
     }

@@ -12,6 +12,7 @@ use crate::shop::{context_of, sent};
 
 on_both! {
     two_relays_publish_a_stream_each_at_the_same_time_and_everything_once,
+    relays_that_come_get_a_stream_and_those_that_go_leave_theirs,
 }
 
 /// Parcels, one a transaction.
@@ -97,4 +98,35 @@ async fn two_relays_publish_a_stream_each_at_the_same_time_and_everything_once(f
     assert_published_once(&fixture, &server).await;
     until_held(&fixture, "DELIVERY", "n-2").await;
     second.stop().await;
+}
+
+/// Both may publish everything. The one that was alone gives a stream up to the one that comes, what is on its way included, and
+/// has it again when that one is gone, by itself or by a crash.
+async fn relays_that_come_get_a_stream_and_those_that_go_leave_theirs(fixture: Fixture) {
+    let Some(server) = server(Options::default()) else { return };
+    let (broker, mut counts) = (broker(&server).await, (1..=4_i64).map(|round| (4 * round - 3)..=(4 * round)));
+    let mut busy = async || {
+        let round = counts.next().expect("four rounds");
+        let sent = (*round.start() - 1) * 10..*round.end() * 10;
+        tokio::join!(change(&fixture, 0..6, round), send(&fixture, sent));
+    };
+    let first = fixture.start_work("n-1", Work::new().relay(Relay::new(broker.clone(), topology())));
+    until_held(&fixture, "SALES", "n-1").await;
+    until_held(&fixture, "DELIVERY", "n-1").await;
+    let come = || fixture.start_work("n-2", Work::new().relay(Relay::new(broker.clone(), topology())));
+    let second = come();
+    // In the midst of it.
+    tokio::join!(busy(), until_held(&fixture, "SALES", "n-2"));
+    until_held(&fixture, "DELIVERY", "n-1").await;
+    tokio::join!(busy(), second.stop());
+    until_held(&fixture, "SALES", "n-1").await;
+    let third = come();
+    until_held(&fixture, "SALES", "n-2").await;
+    busy().await;
+    drop(third);
+    fixture.lease_runs_out().await;
+    busy().await;
+    until_held(&fixture, "SALES", "n-1").await;
+    assert_published_once(&fixture, &server).await;
+    first.stop().await;
 }
