@@ -168,6 +168,7 @@ impl Stopping {
 
     /// Ends when somebody says so from now on; that it was said before is told by [`Self::is_now`].
     pub async fn comes(&self) {
+        // no crash point: what follows is a stop
         self.told.notified().await;
     }
 }
@@ -453,6 +454,7 @@ pub(crate) async fn pause(time: Duration, stopping: &Stopping) {
     tokio::select! {
         biased;
         () = tokio::time::sleep(time) => {}
+        // no crash point: what follows is a stop
         () = stopping.told.notified() => {}
     }
 }

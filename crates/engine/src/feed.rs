@@ -52,6 +52,7 @@ impl Feed {
             let fed = tokio::select! {
                 biased;
                 // A broker that is away is not waited for; whatever was delivered and not acknowledged comes again.
+                // no crash point: what follows is a stop
                 () = stopping.comes() => break,
                 fed = self.session(&holds, &stopping) => fed,
             };

@@ -73,7 +73,9 @@ async fn obey([mut terminate, mut interrupt]: [Listening; 2], tell: oneshot::Sen
 
 async fn either((terminate, terminated): &mut Listening, (interrupt, interrupted): &mut Listening) -> i32 {
     tokio::select! {
+        // no crash point: a system's signal reaches no simulation
         _ = terminate.recv() => *terminated,
+        // no crash point: the same
         _ = interrupt.recv() => *interrupted,
     }
 }

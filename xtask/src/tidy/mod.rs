@@ -4,6 +4,7 @@
 
 pub mod bus;
 pub mod consumers;
+pub mod crash_points;
 pub mod dead;
 pub mod layering;
 pub mod names;
@@ -48,6 +49,7 @@ pub fn of_files(files: &[SourceFile]) -> Vec<Finding> {
         findings.extend(vocabulary::judge(file));
         findings.extend(words::judge(file));
         findings.extend(bus::judge(file));
+        findings.extend(crash_points::judge(file));
         findings
     });
     each.chain(dead::judge(files)).chain(consumers::judge(files)).chain(services::judge(files)).collect()

@@ -191,6 +191,22 @@ fn a_service_that_names_more_of_another_than_its_events_is_found() {
     check("use crate::payment;\n", &[&said("*")]);
 }
 
+#[test]
+fn every_receive_of_the_engine_is_a_crash_point() {
+    let path = "crates/engine/src/leases.rs";
+    let told = format!(
+        "{path}:1: crash-point: `.notified()` is followed by no `store.heard(…)`: no simulation ends a node there (or say \
+         `// no crash point: ` and why)"
+    );
+    let receive = "work.notified().await;\n";
+    check(path, receive, &[&told]);
+    check(path, &format!("{receive}shared.store.heard(\"work\").await;\n"), &[]);
+    check(path, &format!("{receive}{}shared.store.heard(\"work\").await;\n", "again();\n".repeat(10)), &[&told]);
+    check(path, &format!("// no crash point: the process ends here\n{receive}"), &[]);
+    check(path, &format!("#[cfg(test)]\nmod tests {{\n{receive}}}\n"), &[]);
+    check("crates/store/src/bell.rs", receive, &[]);
+}
+
 /// R-437: no reply-to, and no request over the bus.
 #[test]
 fn nobody_asks_over_the_bus() {

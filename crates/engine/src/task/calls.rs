@@ -126,6 +126,7 @@ impl Calls {
                 }
                 // First: what is recorded comes in bursts, and one look is for all of it.
                 tokio::time::sleep_until(again).await;
+                // no crash point: whoever waits for the slots hears of it
                 listening.rung().await;
             };
             return self.slots.wait(&self.desk.shared.store, stopping, something_new).await;
