@@ -27,7 +27,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// With --json, one object: bookings, confirmed, cancelled, tenants, seconds,
 /// sagasPerSecond (bookings that ended confirmed), eventsPerSecond, base (events a second
 /// of the log alone), ratio (of the two), confirmMsP50, confirmMsP99, keyMsP50, keyMsP99
-/// (how far the key lags behind the confirmation), drainSeconds, violations.
+/// (how far the key lags behind the confirmation; null where no key was issued),
+/// drainSeconds, violations.
 ///
 /// Examples:
 ///   karwan load --bookings 1000
@@ -84,24 +85,27 @@ pub fn run(args: &Args) -> Outcome {
     })
 }
 
+/// Two figures, or why there are none: nothing is as fast as what never was.
+fn figures(half: Option<f64>, most: Option<f64>, none: &str) -> String {
+    half.zip(most).map_or_else(|| none.to_owned(), |(half, most)| format!("p50 {half:.0} ms, p99 {most:.0} ms"))
+}
+
 fn text(report: &Report) -> String {
     let Report { bookings, confirmed, cancelled, tenants, .. } = report;
     let mut text = format!(
         "{bookings} bookings of {tenants} tenants in {:.1} s: {confirmed} confirmed, {cancelled} refused or declined\n\
          confirmed      {:.0}/s\n\
          events         {:.0}/s, {:.2} of the log alone ({:.0}/s)\n\
-         confirm        p50 {:.0} ms, p99 {:.0} ms\n\
-         key behind it  p50 {:.0} ms, p99 {:.0} ms\n\
+         confirm        {}\n\
+         key behind it  {}\n\
          drained after  {:.1} s\n",
         report.seconds,
         report.sagas_per_second,
         report.events_per_second,
         report.ratio,
         report.base,
-        report.confirm_ms_p50,
-        report.confirm_ms_p99,
-        report.key_ms_p50,
-        report.key_ms_p99,
+        figures(report.confirm_ms_p50, report.confirm_ms_p99, "no booking was confirmed"),
+        figures(report.key_ms_p50, report.key_ms_p99, "no key was issued"),
         report.drain_seconds,
     );
     if report.violations.is_empty() {

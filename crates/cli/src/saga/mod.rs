@@ -22,7 +22,7 @@ pub enum Verb {
 ///
 /// A booking runs until it is confirmed or cancelled. It is partial when it is, and a
 /// key or a refund is not: somebody has to act, or to try again. Calls that were given up
-/// are listed, too.
+/// are listed, too, and keys whose maker has failed and is asked again by itself.
 ///
 /// Examples:
 ///   karwan saga list

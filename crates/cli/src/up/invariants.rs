@@ -17,6 +17,7 @@ use karwan_store::report::Lag;
 use karwan_store::{Error, Store, stored};
 use melmastoon::analytics::state::Day;
 use melmastoon::billing::folio::Folio;
+use melmastoon::lock_integration;
 use melmastoon::lock_integration::credentials::KeyCredentialRequested;
 use melmastoon::payment::{IntentCaptured, IntentRefunded};
 use melmastoon::reservation::BookingCancelled;
@@ -201,22 +202,61 @@ pub async fn check(node: &Node) -> Result<Vec<String>, Error> {
     Ok(told(node).await?.violations(&kept(node).await?, &gateway.charges(), &locks.keys()))
 }
 
-/// How much is under way: events that consumers have not handled, and calls that are open.
-pub async fn under_way(node: &Node) -> Result<u64, Error> {
+/// What is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Events that consumers have not handled, and calls that are open.
+    pub work: u64,
+    /// Keys that are neither made nor ended nor left to the front desk: between two attempts no call of theirs is open. Looked
+    /// for only where there is no work.
+    pub keys: u64,
+}
+
+impl UnderWay {
+    /// Whether that is nothing.
+    pub const fn is_nothing(self) -> bool {
+        self.work == 0 && self.keys == 0
+    }
+}
+
+/// How much is under way.
+pub async fn under_way(node: &Node) -> Result<UnderWay, Error> {
+    let work = work(node).await?;
+    if work > 0 {
+        return Ok(UnderWay { work, keys: 0 });
+    }
+    match keys(node).await? {
+        // A key may have been made between the two looks, and what follows of it is work.
+        0 => Ok(UnderWay { work: self::work(node).await?, keys: 0 }),
+        keys => Ok(UnderWay { work, keys }),
+    }
+}
+
+async fn keys(node: &Node) -> Result<u64, Error> {
+    let mut keys = 0;
+    for tenant in sagas::tenants(&node.store).await? {
+        let context = context(tenant, lock_integration::SERVICE, CorrelationId::from_bits(fresh()));
+        keys += lock_integration::commands::under_way(&node.store, &context).await?.len() as u64;
+    }
+    Ok(keys)
+}
+
+/// Events that consumers have not handled, and calls that are open.
+pub async fn work(node: &Node) -> Result<u64, Error> {
     let observer = Store::observe(&node.address).await?;
-    let mut under_way: i64 = observer.effects().await?.iter().map(|effect| effect.open).sum();
+    let mut work: i64 = observer.effects().await?.iter().map(|effect| effect.open).sum();
     let declared = observer.declared().await?;
     for consumer in observer.consumers().await? {
         // By what it handles: the position of a lane with nothing to do is saved late.
         if let Lag::Events { count, .. } = observer.lag(&consumer, &declared).await? {
-            under_way += count;
+            work += count;
         }
-        under_way += consumer.parked;
+        work += consumer.parked;
     }
-    Ok(under_way.unsigned_abs())
+    Ok(work.unsigned_abs())
 }
 
-/// Whether nothing is under way: consumers are at the end, no call is open.
+/// Whether nothing is under way: consumers are at the end, no call is open, no key waits for another.
 pub async fn is_drained(node: &Node) -> Result<bool, Error> {
-    Ok(under_way(node).await? == 0)
+    Ok(under_way(node).await?.is_nothing())
 }

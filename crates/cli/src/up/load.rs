@@ -24,7 +24,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::demo::{self, Furnished, Room, fresh};
-use super::invariants::{self, event};
+use super::invariants::{self, UnderWay, event};
 use super::node::Node;
 use super::tries::{ahead, wish};
 
@@ -39,6 +39,9 @@ pub const TENANTS_MAX: usize = 100;
 const SAGA_MAX: Duration = Duration::from_secs(120);
 /// How long it may drain without anything ending: a load of any size drains as long as it takes.
 const STILL_MAX: Duration = Duration::from_secs(180);
+/// The same, where only keys wait: the maker of locks is asked again after so long at most.
+const KEYS_STILL_MAX: Duration =
+    Duration::from_millis(lock_integration::decide::WAIT_MS_MAX.unsigned_abs()).saturating_add(STILL_MAX);
 /// How long, and with how many units at most, the log's own rate is measured.
 const BASE: Duration = Duration::from_millis(500);
 const BASE_UNITS_MAX: u64 = 20_000;
@@ -118,14 +121,14 @@ pub struct Report {
     pub base: f64,
     /// Events a second under the load, by that base.
     pub ratio: f64,
-    /// From the guest's confirm to the fact that it is confirmed.
-    pub confirm_ms_p50: f64,
+    /// From the guest's confirm to the fact that it is confirmed; none where none was.
+    pub confirm_ms_p50: Option<f64>,
     /// The same, of the slowest hundredth.
-    pub confirm_ms_p99: f64,
-    /// From confirmed to the key, where one was issued.
-    pub key_ms_p50: f64,
+    pub confirm_ms_p99: Option<f64>,
+    /// From confirmed to the key; none where no key was issued.
+    pub key_ms_p50: Option<f64>,
     /// The same, of the slowest hundredth.
-    pub key_ms_p99: f64,
+    pub key_ms_p99: Option<f64>,
     /// How long it took until nothing was under way any more.
     pub drain_seconds: f64,
     /// What does not hold; nothing, where all is well.
@@ -222,7 +225,7 @@ async fn run(node: &Arc<Node>, ask: Ask) -> Result<Report, String> {
     let places = Arc::new(places(node, ask.tenants).await?);
     tell(node, "measuring the log alone", 0, ask.bookings);
     let base = base(node, &places).await?;
-    drain(node).await?;
+    drain(node, false).await?;
     node.stage.pace(&ask.pace());
     let heard = Arc::new(Mutex::new(Heard::default()));
     let from = node.store.relay().end().await.map_err(|error| error.to_string())?;
@@ -232,7 +235,7 @@ async fn run(node: &Arc<Node>, ask: Ask) -> Result<Report, String> {
     let last = ends.iter().map(|end| end.1).max().unwrap_or(began);
     let events = heard.lock().expect("nothing panics while holding it").events;
     tell(node, "draining", ask.bookings, ask.bookings);
-    let drained = drain(node).await?;
+    let drained = drain(node, true).await?;
     drop(follower);
     tell(node, "checking what must hold", ask.bookings, ask.bookings);
     let violations = invariants::check(node).await.map_err(|error| error.to_string())?;
@@ -324,12 +327,12 @@ async fn all(
     Ok(ends)
 }
 
-/// The value that so large a share does not exceed.
-fn share(values: &[f64], share: f64) -> f64 {
+/// The value that so large a share does not exceed; of no values there is none.
+fn share(values: &[f64], share: f64) -> Option<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     let place = ((values.len() as f64 * share).ceil() as usize).saturating_sub(1);
-    values.get(place).copied().unwrap_or_default()
+    values.get(place).copied()
 }
 
 /// The tenants, once every service knows of them.
@@ -338,7 +341,7 @@ async fn places(node: &Node, tenants: usize) -> Result<Vec<Furnished>, String> {
     for house in demo::houses_of_load(tenants) {
         places.push(demo::furnish(&node.store, &house).await.map_err(|error| error.to_string())?.0);
     }
-    drain(node).await.map_err(|why| format!("the tenants are not known to every service: {why}"))?;
+    drain(node, false).await.map_err(|why| format!("the tenants are not known to every service: {why}"))?;
     Ok(places)
 }
 
@@ -407,22 +410,35 @@ async fn follow(node: Arc<Node>, mut position: Position, heard: Arc<Mutex<Heard>
     }
 }
 
-/// Waits until nothing is under way, however much that is; it gives up where nothing ends any more.
-async fn drain(node: &Node) -> Result<Duration, String> {
+/// Waits until nothing is under way, however much that is; it gives up where nothing ends any more. Before a load, keys that wait
+/// for another attempt are nobody's concern; what must hold after it does not hold while they wait.
+async fn drain(node: &Node, with_keys: bool) -> Result<Duration, String> {
     let began = Instant::now();
     let (mut last, mut since) = (None, began);
     loop {
-        let under_way = invariants::under_way(node).await.map_err(|error| error.to_string())?;
-        if under_way == 0 {
+        let under_way = match with_keys {
+            true => invariants::under_way(node).await,
+            false => invariants::work(node).await.map(|work| UnderWay { work, keys: 0 }),
+        };
+        let under_way = under_way.map_err(|error| error.to_string())?;
+        if under_way.is_nothing() {
             return Ok(began.elapsed());
+        }
+        let UnderWay { work, keys } = under_way;
+        let only_keys = work == 0;
+        if only_keys {
+            tell(node, "draining: keys wait for the maker of locks", 0, keys as usize);
         }
         // What is counted has a bound, so the log's end is looked at, too: whoever works tells of it there.
         let now = (under_way, node.store.relay().end().await.map_err(|error| error.to_string())?);
         if last != Some(now) {
             (last, since) = (Some(now), Instant::now());
         }
-        if since.elapsed() > STILL_MAX {
-            let still = format!("{under_way} events and calls are under way, and none has ended in {STILL_MAX:?}");
+        if only_keys && since.elapsed() > KEYS_STILL_MAX {
+            return Err(format!("{keys} keys wait for the maker of locks, and nobody asks it: karwan saga list"));
+        }
+        if !only_keys && since.elapsed() > STILL_MAX {
+            let still = format!("{work} events and calls are under way, and none has ended in {STILL_MAX:?}");
             return Err(format!("{still}: karwan consumer list, karwan dlq list"));
         }
         sleep(LOOK_SLOWLY).await;

@@ -5,7 +5,7 @@ use karwan_envelope::ids::CorrelationId;
 use karwan_envelope::time::{Clock as _, SystemClock};
 use karwan_store::query::PAGE_MAX;
 use melmastoon::ids::ReservationId;
-use melmastoon::lock_integration::state::{ManualKey, ManualTask};
+use melmastoon::lock_integration::state::{Credential, KeyState, ManualKey, ManualTask};
 use melmastoon::lock_integration::{commands as locks, port as lock_port};
 use melmastoon::payment::state::FinanceAlert;
 use melmastoon::payment::{commands as payment, port as payment_port};
@@ -115,6 +115,8 @@ async fn of_tenant(node: &Node, tenant: TenantId) -> Result<Vec<Row>, Refusal> {
         when: format!("since {}", key.since),
         stuck: true,
     }));
+    let asked = locks::under_way(&node.store, &context).await?;
+    rows.extend(asked.iter().filter_map(|key| between_attempts(tenant, key)));
     let alerts = payment::finance_alerts(&node.store, &context).await?;
     rows.extend(alerts.iter().map(|alert: &FinanceAlert| Row {
         tenant: tenant.to_string(),
@@ -126,6 +128,22 @@ async fn of_tenant(node: &Node, tenant: TenantId) -> Result<Vec<Row>, Refusal> {
         stuck: true,
     }));
     Ok(rows)
+}
+
+/// A key whose vendor has failed and is asked again by itself: nobody has to act, and somebody may want to know.
+fn between_attempts(tenant: TenantId, key: &Credential) -> Option<Row> {
+    let next = key.next_attempt_at?;
+    let issuing = key.state == KeyState::Requested;
+    let failures = key.failures;
+    Some(Row {
+        tenant: tenant.to_string(),
+        reservation: key.reservation_id.to_string(),
+        saga: if issuing { "booking" } else { "cancellation" }.to_owned(),
+        state: "running".to_owned(),
+        waits_for: format!("the maker of locks: key {} (failures: {failures})", key.key_credential_id),
+        when: format!("asked again at {next}"),
+        stuck: false,
+    })
 }
 
 fn running(tenant: TenantId, booking: &Booking, now_ms: i64) -> Row {

@@ -1,5 +1,6 @@
 //! What the front desk and the vendor ask of lock-integration: a key now, the queue of keys that need a person, a notice.
 
+use karwan::store::query::PAGE_MAX;
 use karwan::{Context, Error, Query, Store, TenantTx};
 
 use super::port::{Notice, Told};
@@ -75,6 +76,22 @@ pub async fn waiting(store: &Store, context: &Context, of: ReservationId) -> Res
         waiting.extend(manual.filter(|manual| manual.done_at.is_none()));
     }
     Ok(waiting)
+}
+
+/// Keys that the vendor still has to make or to end, and of which the front desk was not told: those whose call is open, and
+/// those that wait for the next one. At most as many of each state as a page has.
+pub async fn under_way(store: &Store, context: &Context) -> Result<Vec<Credential>, Error> {
+    let unit = store.tenant(context);
+    let mut keys = Vec::new();
+    for state in KeyState::UNDER_WAY {
+        for key in unit.query(Query::<Credential>::new().equal("state", state).limit(PAGE_MAX)).await?.items {
+            let told = unit.find::<ManualKey>(&key.key_credential_id.to_string()).await?;
+            if told.is_none_or(|told| told.done_at.is_some()) {
+                keys.push(key);
+            }
+        }
+    }
+    Ok(keys)
 }
 
 /// The request's context, in the trace that a credential belongs to.

@@ -14,7 +14,9 @@ use crate::tenant::KeyPolicy;
 /// a guest without a key comes to the desk, a key without a guest does not.
 pub const REVOKE_ATTEMPTS_MAX: u32 = 20;
 /// How long after each failure the vendor is asked again, in milliseconds; the last one holds for all that follow.
-const WAITS_MS: [i64; 4] = [10_000, 30_000, 120_000, 600_000];
+const WAITS_MS: [i64; 4] = [10_000, 30_000, 120_000, WAIT_MS_MAX];
+/// The longest of them.
+pub const WAIT_MS_MAX: i64 = 600_000;
 /// The longest message of a vendor's that is passed on, in characters.
 const MESSAGE_CHARS_MAX: usize = 300;
 
@@ -25,6 +27,16 @@ pub enum Next {
     Again(Timestamp),
     /// Leave it to the front desk.
     GiveUp,
+}
+
+impl Next {
+    /// When the vendor is asked again, if it is.
+    pub const fn at(self) -> Option<Timestamp> {
+        match self {
+            Self::Again(at) => Some(at),
+            Self::GiveUp => None,
+        }
+    }
 }
 
 /// Whether a booking gets its key by itself: paid, not in cash on arrival, every room assigned (U-15), and the tenant wants it.

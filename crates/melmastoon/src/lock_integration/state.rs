@@ -75,6 +75,9 @@ pub struct Credential {
     pub vendor_ref: Option<String>,
     /// Where it stands.
     pub state: KeyState,
+    /// When the vendor is asked again, after it has failed; none while a call is open or nothing is to be asked.
+    #[serde(default)]
+    pub next_attempt_at: Option<Timestamp>,
     /// What led to it, or to its end: what a notice of the vendor's brings belongs to that trace.
     #[serde(default)]
     pub cause: Option<KeptCause>,
@@ -118,6 +121,9 @@ impl KeyState {
             Self::Revoked => "revoked",
         }
     }
+
+    /// The names of those in which the vendor still has to do something.
+    pub const UNDER_WAY: [&str; 3] = ["requested", "failed", "ending"];
 }
 
 impl Document for Credential {

@@ -171,6 +171,7 @@ pub(super) fn request(tx: &TenantTx, ring: &mut KeyRing, policy: &KeyPolicy) {
         failures: 0,
         vendor_ref: None,
         state: KeyState::Requested,
+        next_attempt_at: None,
         cause: Some((&tx.context().cause).into()),
     };
     ring.current = Some(credential.key_credential_id);
@@ -233,7 +234,7 @@ async fn end(tx: &TenantTx, mut ring: KeyRing, reason: RevocationReason) -> Resu
         if let Some(ending) = ends(credential.state, reason) {
             tx.transition(KEY, credential.state.name(), ending.name());
             credential.state = ending;
-            credential.failures = 0;
+            (credential.failures, credential.next_attempt_at) = (0, None);
             credential.cause = Some((&tx.context().cause).into());
             tx.cancel_deadline(ASK_AGAIN, &credential.key_credential_id.to_string());
             due_soon(tx, &credential);
@@ -275,7 +276,8 @@ async fn revocation_due(tx: TenantTx, due: Due<KeyCredentialId>) -> Result<(), E
 }
 
 async fn ask_again(tx: TenantTx, due: Due<KeyCredentialId>) -> Result<(), Error> {
-    let credential: Credential = tx.get(&due.told.to_string()).await?;
+    let mut credential: Credential = tx.get(&due.told.to_string()).await?;
+    credential.next_attempt_at = None;
     ask(&tx, &credential);
     // Of two that decide on this credential, one sees the other.
     tx.put(credential);
@@ -305,7 +307,7 @@ pub(super) fn granted(tx: &TenantTx, mut credential: Credential, issued: Issued)
         KeyState::Requested => {
             credential.state = KeyState::Issued;
             tx.transition(KEY, KeyState::Requested.name(), credential.state.name());
-            credential.failures = 0;
+            (credential.failures, credential.next_attempt_at) = (0, None);
             tx.cancel_deadline(ASK_AGAIN, &credential.key_credential_id.to_string());
             true
         }
@@ -354,6 +356,7 @@ fn not_issued(tx: &TenantTx, mut credential: Credential, failed: &Failed) {
     }
     credential.failures += 1;
     let next = tell(tx, &credential, VendorOperation::Issue, failed);
+    credential.next_attempt_at = next.at();
     if next == Next::GiveUp {
         tx.emit(KeyCredentialFailed {
             key_credential_id: credential.key_credential_id,
@@ -381,7 +384,9 @@ async fn not_revoked(tx: &TenantTx, mut credential: Credential, failed: &Failed)
         KeyState::Requested | KeyState::Issued | KeyState::Stuck(_) | KeyState::Revoked => return Ok(()),
     }
     credential.failures += 1;
-    match tell(tx, &credential, VendorOperation::Revoke, failed) {
+    let next = tell(tx, &credential, VendorOperation::Revoke, failed);
+    credential.next_attempt_at = next.at();
+    match next {
         Next::Again(_) => {
             tx.put(credential);
             Ok(())
@@ -420,13 +425,10 @@ pub(super) fn end_again(tx: &TenantTx, mut credential: Credential) -> bool {
 fn tell(tx: &TenantTx, credential: &Credential, operation: VendorOperation, failed: &Failed) -> Next {
     let (id, now) = (credential.key_credential_id, tx.now());
     let next = after_failure(credential, failed, now);
-    let next_attempt_at = match next {
-        Next::Again(at) => {
-            tx.deadline(ASK_AGAIN, &id.to_string(), at, &id);
-            Some(at)
-        }
-        Next::GiveUp => None,
-    };
+    let next_attempt_at = next.at();
+    if let Some(at) = next_attempt_at {
+        tx.deadline(ASK_AGAIN, &id.to_string(), at, &id);
+    }
     let issuing = operation == VendorOperation::Issue;
     tx.emit(VendorErrorRecorded {
         target_id: VendorTarget::Credential(id),
@@ -483,6 +485,7 @@ pub(super) async fn over(tx: &TenantTx, mut credential: Credential, vendor_revok
     tx.transition(KEY, credential.state.name(), KeyState::Revoked.name());
     let given_up = credential.state == KeyState::Failed;
     credential.state = KeyState::Revoked;
+    credential.next_attempt_at = None;
     tx.cancel_deadline(ASK_AGAIN, &credential.key_credential_id.to_string());
     tx.cancel_deadline(REVOCATION_DUE, &credential.key_credential_id.to_string());
     let mut ring: KeyRing = tx.get(&credential.reservation_id.to_string()).await?;

@@ -1,4 +1,11 @@
-use super::{Node, facts};
+use std::cell::RefCell;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Node, facts, until};
 use crate::folder::Folder;
 
 /// How long the maker of locks takes for each key: as long as a slow one does where all is well.
@@ -33,5 +40,69 @@ fn every_booking_of_a_load_is_confirmed_before_the_first_slow_key_is_issued() {
     let (half, most) = figures(&shown, "key behind it");
     assert!(LOCK_MS <= half && half <= most, "{shown}");
     assert!(figures(&shown, "confirm  ").0 > 0, "{shown}");
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// Nothing is as fast as a key that nobody has issued: no figure is told of it.
+#[test]
+fn a_load_without_keys_says_so_instead_of_no_time_at_all() {
+    let folder = Folder::new();
+    let services =
+        "tenant,iam,property,pricing,inventory,reservation,payment,billing,search_aggregation,analytics,audit";
+    let node = Node::up(&folder.at("data"), &["--services", services]);
+    let shown = node.karwan(&["load", "--bookings", "3", "--tenants", "1"]).exits(0);
+    shown.prints("2 confirmed").prints("key behind it  no key was issued").prints("everything holds");
+    let report = node.karwan(&["load", "--bookings", "3", "--tenants", "1", "--json"]).exits(0).json();
+    assert_eq!((&report["keyMsP50"], &report["keyMsP99"]), (&Value::Null, &Value::Null), "{report}");
+    assert!(report["confirmMsP50"].as_f64().is_some_and(|ms| ms > 0.0), "{report}");
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// Has the maker of locks fail twice with the next key of the house that it made a key for last.
+fn fail_twice(data: &Path) {
+    let books = data.join("sandbox").join("locks.jsonl");
+    let entries = fs::read_to_string(&books).expect("the maker's books");
+    let entries = entries.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let issue = entries.filter(|entry| entry["issue"].is_object()).last().expect("a key was asked for");
+    let fault = json!({ "fault": { "site": issue["issue"]["site"], "fault": "fail_twice" } });
+    let mut books = OpenOptions::new().append(true).open(books).expect("the maker's books");
+    writeln!(books, "{fault}").expect("it is written");
+}
+
+/// Between two attempts no call is open, and every consumer is at the end: the key is under way all the same.
+#[test]
+fn a_key_that_waits_for_another_attempt_is_listed_and_a_load_does_not_end_before_it() {
+    let folder = Folder::new();
+    let node = Node::up(&folder.at("data"), &[]);
+    node.karwan(&["try", "booking", "--tenant", "lodge"]).exits(0);
+    assert_eq!(node.stop(), Some(0));
+    fail_twice(&folder.at("data"));
+    let node = Node::up(&folder.at("data"), &[]);
+    let begun = node.tell("try", &json!({ "tenant": "lodge", "fault": null, "cancel": null }));
+    let id = begun["reservation"].as_str().expect("a reservation");
+    let waits = || {
+        let rows = node.karwan(&["saga", "list", "--format", "json"]).exits(0).json();
+        rows.as_array().expect("rows").iter().find(|row| row["reservation"] == id && row["saga"] == "booking").cloned()
+    };
+    let asked_again = |row: &Value| row["when"].as_str().is_some_and(|when| when.starts_with("asked again at"));
+    let seen = RefCell::new(None);
+    until("a key between two attempts", || {
+        *seen.borrow_mut() = waits().filter(asked_again);
+        seen.borrow().is_some()
+    });
+    let row = seen.into_inner().expect("it was seen");
+    assert!(row["waitsFor"].as_str().is_some_and(|text| text.starts_with("the maker of locks: key ")), "{row}");
+    assert_eq!((&row["state"], &row["stuck"]), (&json!("running"), &json!(false)), "{row}");
+    assert_eq!(node.control("drained"), json!(false));
+    node.karwan(&["load", "--bookings", "1", "--tenants", "1"]).exits(0).prints("everything holds");
+    let before = begun["position"].as_str().expect("a position");
+    let of_stay = |fact: &&Value| fact["correlation"] == begun["correlation"];
+    let told = facts(&node, before);
+    let told: Vec<&str> = told.iter().filter(of_stay).filter_map(|fact| fact["subject"].as_str()).collect();
+    assert!(
+        told.iter().any(|subject| subject.contains(".key_credential.issued.")),
+        "the load ended before it: {told:?}"
+    );
+    assert!(waits().is_none());
     assert_eq!(node.stop(), Some(0));
 }
