@@ -97,6 +97,9 @@ fn cells((report, lag): &(ConsumerReport, Lag)) -> Vec<String> {
         span(report.behind_ms),
         report.parked.to_string(),
         report.dead.to_string(),
-        if report.suspended.is_some() { "suspended" } else { "runs" }.to_owned(),
+        match &report.suspended {
+            Some((reason, _)) => format!("suspended: {}", one_line(reason)),
+            None => "runs".to_owned(),
+        },
     ]
 }

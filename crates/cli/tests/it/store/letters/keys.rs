@@ -6,6 +6,7 @@ on_both! {
     a_key_is_told_whole_and_in_order_of_time,
     a_paused_key_waits_while_others_flow_and_goes_on_in_order,
     a_paused_consumer_waits_and_goes_on_with_the_reasons_recorded,
+    a_consumer_that_fails_everywhere_is_shown_suspended_with_the_reason_until_it_is_resumed,
 }
 
 const WHY: [&str; 4] = ["--actor", "zarina", "--reason", "INC-7"];
@@ -69,4 +70,25 @@ fn a_paused_consumer_waits_and_goes_on_with_the_reasons_recorded(scene: &mut Sce
     assert_eq!(scene.handled(), [(1, 1), (2, 1)]);
     let verbs: Vec<String> = scene.actions().iter().map(|it| it["verb"].as_str().expect("a verb").to_owned()).collect();
     assert_eq!(verbs, ["resume-consumer", "pause-consumer"]);
+}
+
+fn a_consumer_that_fails_everywhere_is_shown_suspended_with_the_reason_until_it_is_resumed(scene: &mut Scene) {
+    scene.stop();
+    for task in 1..=120 {
+        scene.fails(task, Mood::Park);
+        scene.assign(task, &[1]);
+    }
+    scene.restart();
+    let why = "of the last 100 keys failed";
+    scene.karwan(&["consumer", "list"]).exits(0).prints("suspended").prints(why);
+    let show = ["consumer", "show", PAGER, "--format", "json"];
+    let shown = scene.karwan(&show).exits(0).json();
+    assert!(shown["suspended"]["reason"].as_str().is_some_and(|reason| reason.contains(why)), "{shown}");
+    scene.mended();
+    scene.assign(500, &[1]);
+    assert!(!scene.handled().contains(&(500, 1)), "it was to wait");
+    scene.karwan(&[&["consumer", "resume", PAGER], &WHY[..]].concat()).exits(0);
+    scene.restart();
+    assert!(scene.handled().contains(&(500, 1)));
+    assert_eq!(scene.karwan(&show).exits(0).json()["suspended"], serde_json::Value::Null);
 }
