@@ -3,6 +3,7 @@
 mod append;
 mod consume;
 mod contract;
+mod environment;
 mod event;
 mod fairness;
 mod growth;
@@ -14,6 +15,7 @@ mod sample;
 pub mod scratch;
 mod spread;
 mod streams;
+mod sustained;
 mod takeover;
 
 use clap::Subcommand;

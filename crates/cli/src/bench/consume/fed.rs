@@ -1,14 +1,15 @@
 //! Consuming from a stream, out of another database, against consuming from the log.
 
-use std::time::Instant;
+use std::sync::Arc;
 
 use karwan::Engine;
 use karwan::engine::{Relay, Work};
 use karwan_store::{Address, Position};
 
-use super::{Against, Args, Figures, consume, figures, load, within};
+use super::{Against, Args, Figures, consume, counted, figures, load, within};
 use crate::bench::sample::{self, Preload};
 use crate::bench::streams::{LOAD, Streams};
+use crate::bench::sustained::Sustained;
 use crate::exit::Failure;
 use crate::progress::Progress;
 
@@ -42,8 +43,7 @@ async fn alternate(
         let base = consume(log, &load, &progress).await?;
         publish(streams, producer, &load, &progress).await?;
         progress.tell("consuming from the stream", 0, 0);
-        let seconds = consume_fed(streams, consumer).await?;
-        pairs.push((args.events as f64 / seconds, base));
+        pairs.push((consume_fed(streams, consumer, args.events).await?, base));
     }
     let against = Against { base: "the same consumer fed from the log", ratio_aim: "at least 0.7" };
     Ok(figures(args, consumer, &pairs, against))
@@ -63,17 +63,17 @@ async fn publish(streams: &Streams, address: &Address, load: &Preload, progress:
     Ok(())
 }
 
-/// Consumes everything that the stream has; answers in how many seconds.
-async fn consume_fed(streams: &Streams, address: &Address) -> Result<f64, Failure> {
+/// Consumes everything that the stream has; answers events a second.
+async fn consume_fed(streams: &Streams, address: &Address, events: u64) -> Result<f64, Failure> {
     let store = sample::open(address, 8).await?;
     let last = streams.broker.last_sequence(LOAD).await?.cast_signed();
     let until = Position { incarnation: store.relay().incarnation(), seq: last };
-    let start = Instant::now();
-    let work = Work::new().consumer(sample::consumer(|_| {}).from_stream(LOAD)).broker(streams.broker.clone());
+    let sustained = Arc::new(Sustained::of(events));
+    let work = Work::new().consumer(counted(&sustained).from_stream(LOAD)).broker(streams.broker.clone());
     let options = karwan::engine::Options::new("bench", karwan::Residency::Eu);
     let engine = Engine::start(&store, work, options);
     engine.wait_for(sample::CONSUMER, until).await?;
-    let seconds = start.elapsed().as_secs_f64();
+    let rate = sustained.rate();
     engine.stop().await;
-    Ok(seconds)
+    Ok(rate)
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use anyhow::Context as _;
 use karwan_store::{Address, bare};
@@ -12,6 +11,7 @@ use uuid::Uuid;
 use super::{A_BATCH, ITEMS};
 use crate::bench::sample;
 use crate::bench::scratch::Scratch;
+use crate::bench::sustained::Sustained;
 use crate::exit::Failure;
 
 /// As many transactions at once as a consumer has.
@@ -65,7 +65,7 @@ impl Bare {
         let read = reader.prepare(READ).await.context("the base cannot be prepared")?;
         let batches = events.div_ceil(A_BATCH as u64);
         let left = Arc::new(AtomicU64::new(batches));
-        let start = Instant::now();
+        let sustained = Arc::new(Sustained::of(batches * A_BATCH as u64));
         let reading = async {
             let mut seq = 0_i64;
             for _ in 0..events.div_ceil(1000) {
@@ -78,10 +78,12 @@ impl Bare {
             .into_iter()
             .map(|prepared| {
                 let (left, serial, envelope) = (left.clone(), self.serial.clone(), self.envelope.clone());
+                let sustained = sustained.clone();
                 tokio::spawn(async move {
                     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
                         let from = serial.fetch_add(A_BATCH as u64, Ordering::Relaxed);
                         prepared.batch(from, &envelope).await?;
+                        sustained.note(A_BATCH as u64);
                     }
                     Ok::<_, tokio_postgres::Error>(())
                 })
@@ -91,7 +93,7 @@ impl Bare {
         for task in tasks {
             task.await.context("a caller broke off")?.context("the base was refused")?;
         }
-        Ok((batches * A_BATCH as u64) as f64 / start.elapsed().as_secs_f64())
+        Ok(sustained.rate())
     }
 }
 

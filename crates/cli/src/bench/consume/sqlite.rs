@@ -1,13 +1,13 @@
 //! The base on SQLite: plain tables in a file of their own, one connection, as durable as the store's.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::Context as _;
 
 use super::{A_BATCH, ITEMS};
 use crate::bench::sample;
 use crate::bench::scratch::ScratchFile;
+use crate::bench::sustained::Sustained;
 use crate::exit::Failure;
 
 const TABLES: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -36,7 +36,7 @@ impl Bare {
         let connection = rusqlite::Connection::open(&file.0)?;
         connection.execute_batch(TABLES)?;
         let envelope = "e".repeat(1000);
-        let start = Instant::now();
+        let sustained = Sustained::of(events);
         let mut serial = 0_u64;
         while serial < events {
             connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -65,7 +65,8 @@ impl Bare {
             }
             connection.execute_batch("COMMIT")?;
             serial += A_BATCH as u64;
+            sustained.note(A_BATCH as u64);
         }
-        Ok(serial as f64 / start.elapsed().as_secs_f64())
+        Ok(sustained.rate())
     }
 }
