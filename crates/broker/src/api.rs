@@ -17,6 +17,8 @@ pub(crate) mod reason {
     pub(crate) const MESSAGE_NOT_FOUND: u64 = 10_037;
     /// The last sequence is another one.
     pub(crate) const WRONG_LAST_SEQUENCE: u64 = 10_071;
+    /// A subject is another stream's.
+    pub(crate) const SUBJECTS_OVERLAP: u64 = 10_065;
     /// A message of a batch is missing.
     pub(crate) const BATCH_INCOMPLETE: u64 = 10_176;
     /// An id of a batch is in the stream already.
@@ -41,6 +43,8 @@ pub(crate) struct Refusal {
 #[derive(Debug, Deserialize)]
 pub(crate) struct StreamState {
     pub(crate) messages: u64,
+    #[serde(default)]
+    pub(crate) bytes: u64,
     pub(crate) first_seq: u64,
     pub(crate) last_seq: u64,
     #[serde(default)]

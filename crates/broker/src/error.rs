@@ -1,7 +1,7 @@
 //! What a broker refuses, and what it cannot do. Every variant has a code with a page under `docs/errors/`.
 
 use crate::address::BadAddress;
-use crate::topology::{BadConsumer, Difference};
+use crate::topology::{BadConsumer, Difference, overlap};
 use crate::version::Version;
 
 /// Why a broker did not do what was asked. `Display` omits the source; print the chain.
@@ -187,6 +187,16 @@ pub enum Error {
         /// What differs.
         difference: Box<Difference>,
     },
+    /// Somebody else's stream has subjects of this one: JetStream gives a subject to one stream alone.
+    #[error("{stream} cannot get its subjects: {}", overlap::told(.subjects, .holders))]
+    Overlap {
+        /// The stream that is to have them.
+        stream: String,
+        /// Those that others have; all of them, where nobody may say which.
+        subjects: Vec<String>,
+        /// Who has them, as far as this login may know.
+        holders: Vec<String>,
+    },
     /// A consumer that does not fit the streams.
     #[error("a consumer of a stream is wrong")]
     Consumer(#[from] BadConsumer),
@@ -239,6 +249,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::BatchRefused { .. }
             | Self::Topology { .. }
+            | Self::Overlap { .. }
             | Self::Consumer(_)
             | Self::Answer { .. } => false,
         }
@@ -266,6 +277,7 @@ impl Error {
             Self::BatchRefused { .. } => "broker-batch-refused",
             Self::Full { .. } => "broker-full",
             Self::Topology { .. } => "broker-topology",
+            Self::Overlap { .. } => "broker-overlap",
             Self::Consumer(_) => "broker-consumer",
             Self::Answer { .. } => "broker-answer",
         }

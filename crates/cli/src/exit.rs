@@ -73,7 +73,7 @@ impl From<karwan_store::Error> for Failure {
 
 impl From<karwan_broker::Error> for Failure {
     fn from(cause: karwan_broker::Error) -> Self {
-        Self { page: Some(cause.code()), ..Self::new(1, cause.into()) }
+        Self { page: Some(cause.code()), remedy: cause.remedy(), ..Self::new(1, cause.into()) }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::bell::Bell;
 use crate::consumer::{Beat, Dead, Lane, LaneTaken, Node, Parked, Share, Suspension};
 use crate::deadline::Deadline;
 use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::held::DocumentRow;
 use crate::kind::{Kind, Kinds};
@@ -306,6 +307,11 @@ impl Backend {
     /// What of these topics a relay has not published, by topic.
     pub async fn unpublished(&self, relay: &str, position: Seq, topics: &[i64]) -> Result<Vec<TopicReport>, Error> {
         on_both!(self, store => store.unpublished(relay, position, topics).await)
+    }
+
+    /// What it runs on.
+    pub async fn environment(&self) -> Result<Environment, Error> {
+        on_both!(self, store => store.environment().await)
     }
 
     /// The size of every table, and its dead rows where the database keeps such.

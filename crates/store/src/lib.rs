@@ -23,6 +23,7 @@ mod contention;
 pub mod deadline;
 pub mod doctor;
 pub mod effect;
+pub mod environment;
 pub mod error;
 mod facts;
 mod held;

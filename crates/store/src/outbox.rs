@@ -4,7 +4,10 @@
 //! Which relay carries a topic is told by names: the stream is called like the topic's service.
 //! Not here: publishing (`engine`), the view of single rows (`karwan.outbox` on Postgres).
 
+use std::collections::BTreeMap;
+
 use crate::error::Error;
+use crate::log::Seq;
 use crate::observer::Observer;
 use crate::report::ConsumerReport;
 
@@ -89,8 +92,13 @@ impl TopicReport {
 }
 
 impl Observer {
-    /// What is not published yet, by relay and topic. `owner` says whose a topic is, where a catalogue knows it.
-    pub async fn outbox(&self, owner: impl Fn(&str) -> Option<String>) -> Result<Outbox, Error> {
+    /// What is not published yet, by relay and topic. `owner` says whose a topic is, where a catalogue knows it. `from` has the
+    /// relays that go on elsewhere than where they were, because their streams have lost what was published.
+    pub async fn outbox(
+        &self,
+        owner: impl Fn(&str) -> Option<String>,
+        from: &BTreeMap<String, Seq>,
+    ) -> Result<Outbox, Error> {
         let relays: Vec<ConsumerReport> =
             self.consumers().await?.into_iter().filter(|report| report.consumer.starts_with(RELAYS)).collect();
         let mut topics = self.backend.topics().await?;
@@ -101,7 +109,8 @@ impl Observer {
         for relay in &relays {
             let own = carried.iter().filter(|(_, of)| *of == Some(relay.consumer.as_str()));
             let ids: Vec<i64> = own.map(|(topic, _)| topic.id).collect();
-            let topics = self.backend.unpublished(&relay.consumer, relay.position(), &ids).await?;
+            let position = from.get(&relay.consumer).copied().unwrap_or_else(|| relay.position());
+            let topics = self.backend.unpublished(&relay.consumer, position, &ids).await?;
             reports.push(RelayReport { relay: relay.clone(), topics });
         }
         let uncarried = if relays.is_empty() { Vec::new() } else { uncarried };

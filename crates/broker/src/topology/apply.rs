@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::compare::{self, Difference, Remedy, What};
+use super::overlap;
 use super::wanted::{self, Wanted};
 use super::{Consumer, Topology};
 use crate::api::{About, StreamInfo};
@@ -92,7 +93,11 @@ async fn found(broker: &Broker, stream: &str) -> Result<Option<StreamInfo>, Erro
 async fn apply_stream(broker: &Broker, wanted: &Wanted, changes: &mut Vec<Change>) -> Result<(), Error> {
     let about = About { stream: &wanted.name, ..About::default() };
     let Some(info) = found(broker, &wanted.name).await? else {
-        let _: Value = broker.ask(&format!("STREAM.CREATE.{}", wanted.name), about, &wanted.config).await?;
+        let made = broker.ask::<Value>(&format!("STREAM.CREATE.{}", wanted.name), about, &wanted.config).await;
+        if let Err(error) = made {
+            let subjects = compare::list(&wanted.config, "subjects");
+            return Err(overlap::named(broker, &wanted.name, &subjects, error).await);
+        }
         changes.push(Change::Stream(wanted.name.clone()));
         return Ok(());
     };
@@ -102,7 +107,13 @@ async fn apply_stream(broker: &Broker, wanted: &Wanted, changes: &mut Vec<Change
     }
     if differences.iter().any(Difference::matters) {
         let config = merged(info.config, &wanted.config, &differences);
-        let _: Value = broker.ask(&format!("STREAM.UPDATE.{}", wanted.name), about, &config).await?;
+        if let Err(error) = broker.ask::<Value>(&format!("STREAM.UPDATE.{}", wanted.name), about, &config).await {
+            let lacks = differences.iter().find_map(|one| match &one.what {
+                What::SubjectsMissing(subjects) => Some(subjects.as_slice()),
+                What::Missing | What::SubjectsMore(_) | What::Setting { .. } => None,
+            });
+            return Err(overlap::named(broker, &wanted.name, lacks.unwrap_or_default(), error).await);
+        }
     }
     changes.extend(differences.into_iter().map(told));
     Ok(())

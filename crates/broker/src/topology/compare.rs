@@ -122,7 +122,7 @@ pub(super) fn durable(stream: &str, durable: &str, found: &Value, wanted: &Value
     differences
 }
 
-fn list(config: &Value, name: &str) -> Vec<String> {
+pub(super) fn list(config: &Value, name: &str) -> Vec<String> {
     let texts = config[name].as_array().into_iter().flatten().filter_map(Value::as_str);
     texts.map(str::to_owned).collect()
 }

@@ -8,6 +8,7 @@
 mod apply;
 mod compare;
 pub mod names;
+pub(crate) mod overlap;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};

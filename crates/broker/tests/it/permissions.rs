@@ -338,3 +338,16 @@ fn no_secret_is_written() {
     }
     assert_eq!(text.matches("password: $").count(), 5, "{text}");
 }
+
+/// Whoever may not know the account's limits, or others' streams, is told that, and still learns what the own stream has.
+#[tokio::test]
+async fn what_bounds_a_stream_is_told_as_far_as_the_login_may_know_it() {
+    let Some(server) = server() else { return };
+    prepared(&server).await;
+    let (keeper, service) = (login(&server, "karwan-topology").await, login(&server, "reservation-service").await);
+    assert!(keeper.room(STREAM).await.unwrap().knows_account);
+    let room = service.room(STREAM).await.unwrap();
+    assert!(!room.knows_account && room.full().is_none(), "{room:?}");
+    assert_eq!(keeper.takers(CONFIRMED).await.unwrap(), [STREAM]);
+    assert!(matches!(service.takers(CONFIRMED).await, Err(Error::Denied { .. })));
+}

@@ -170,3 +170,30 @@ async fn what_cannot_be_changed_in_place_is_refused_and_left() {
     expect!["RESERVATION: storage is memory, and should be file, which cannot be changed in place"]
         .assert_eq(&error.to_string());
 }
+
+/// JetStream says that subjects overlap, and neither which nor with whom.
+#[tokio::test]
+async fn of_a_subject_that_another_stream_has_it_is_said_which_and_whose() {
+    let Some(server) = nats().or_skip() else { return };
+    let broker = connected(&server).await;
+    let refused = async |what: &str| {
+        let error = topology().apply(&broker).await.unwrap_err();
+        assert_eq!(error.code(), "broker-overlap", "{error:?}");
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains("take the subjects out")), "{error:?}");
+        assert_eq!(
+            error.to_string(),
+            format!("RESERVATION cannot get its subjects: the stream LEGACY takes {what} already")
+        );
+    };
+    let legacy = json!({ "name": "LEGACY", "subjects": [format!("{CANCELLED}.>"), CONFIRMED] });
+    ask(&server.url(), "STREAM.CREATE.LEGACY", &legacy).await;
+    refused(CONFIRMED).await;
+    assert!(!broker.has_stream(STREAM).await.unwrap());
+    // Also where ours is there already, and lacks the subject.
+    let own = json!({ "name": STREAM, "subjects": [CANCELLED], "storage": "file", "discard": "new" });
+    let made = ask(&server.url(), &format!("STREAM.CREATE.{STREAM}"), &own).await;
+    assert!(made["error"].is_null(), "{made}");
+    refused(CONFIRMED).await;
+    broker.delete_stream("LEGACY").await.unwrap();
+    topology().apply(&broker).await.unwrap();
+}

@@ -13,6 +13,7 @@ use karwan_broker::{Broker, Mode};
 use karwan_store::Store;
 use serde::Serialize;
 
+use super::environment::Environment;
 use super::sample::{self, Preload};
 use super::scratch::Place;
 use super::streams::{LOAD, Streams};
@@ -45,15 +46,17 @@ pub struct Figures {
     /// What the producers were to commit.
     base: f64,
     ratio: f64,
+    environment: Environment,
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { mode, seconds, events, held_rate, min_rate, lag_max, base, .. } = self;
+        let Self { mode, seconds, events, held_rate, min_rate, lag_max, base, environment, .. } = self;
         writeln!(f, "{mode}, {events} events in {seconds:.1} s, {base:.0} a second wanted")?;
         writeln!(f, "held: {held_rate:.0} a second")?;
         writeln!(f, "at least: {min_rate:.0} a second")?;
-        writeln!(f, "behind: {lag_max} events at most")
+        writeln!(f, "behind: {lag_max} events at most")?;
+        writeln!(f, "on: {environment}")
     }
 }
 
@@ -68,6 +71,7 @@ pub struct Wanted {
 /// Measures it over a scratch store.
 pub async fn measure(wanted: Wanted, streams: &Streams, place: &Place) -> Result<Figures, Failure> {
     let progress = Progress::new();
+    let environment = Environment::of(&place.address(), &streams.broker).await?;
     let store = sample::open(&place.address(), 8).await?;
     let relay = Relay::new(streams.broker.clone(), streams.topology.clone()).mode(wanted.mode);
     let options = karwan::engine::Options::new("bench", karwan::Residency::Eu);
@@ -93,6 +97,7 @@ pub async fn measure(wanted: Wanted, streams: &Streams, place: &Place) -> Result
         rate,
         base,
         ratio: rate / base,
+        environment,
     })
 }
 

@@ -14,6 +14,7 @@ use karwan_envelope::mint::{OsRandom, Random as _};
 use karwan_store::Address;
 use serde::Serialize;
 
+use super::environment::Environment;
 use super::sample::{self, Preload};
 use super::scratch::Place;
 use super::streams::{LOAD, RAW, Streams};
@@ -35,6 +36,9 @@ const TENANTS: u64 = 32;
 ///
 /// With --minutes, producers commit at a rate beside the relay instead: told are the rate
 /// that was held, the lowest of any ten seconds, and by how much the stream was behind.
+///
+/// Beside the figures it is told what they were measured on: the database and what a
+/// commit waits for there (synchronous_commit), the broker's version, the cores.
 ///
 /// Examples:
 ///   karwan bench relay --store postgres://admin@localhost/postgres --broker nats://localhost
@@ -85,15 +89,17 @@ struct Figures {
     /// The median of the pairs' ratios.
     ratio: f64,
     aim: &'static str,
+    environment: Environment,
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { mode, events, pairs, rate, base, ratio, aim } = self;
+        let Self { mode, events, pairs, rate, base, ratio, aim, environment } = self;
         writeln!(f, "{mode}, {events} events, median of {pairs} pairs")?;
         writeln!(f, "relayed: {rate:.0} a second")?;
         writeln!(f, "published by the client library alone: {base:.0} a second")?;
-        writeln!(f, "ratio: {ratio:.2} ({aim})")
+        writeln!(f, "ratio: {ratio:.2} ({aim})")?;
+        writeln!(f, "on: {environment}")
     }
 }
 
@@ -132,6 +138,7 @@ impl Bench<'_> {
         let Args { events, pairs, durable, .. } = *self.args;
         let mode = if durable { Mode::Durable } else { Mode::Pipelined };
         let address = place.address();
+        let environment = Environment::of(&address, &self.broker).await?;
         let mut measured = Vec::new();
         for pair in 0..pairs {
             let from = u64::from(pair) * events;
@@ -149,6 +156,7 @@ impl Bench<'_> {
             base: median(measured.iter().map(|(_, base)| *base)),
             ratio: median(measured.iter().map(|(rate, base)| rate / base)),
             aim: if durable { "at least 5, aim 10" } else { "at least 0.70, aim 0.85" },
+            environment,
         })
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use karwan_broker::{Broker, Error as BrokerError, StreamEnd};
-use karwan_envelope::time::Timestamp;
+use karwan_broker::{Broker, StreamEnd};
 use karwan_store::Observer;
 use karwan_store::log::Seq;
 use karwan_store::outbox::RELAYS;
 use karwan_store::relay_state::RelayState;
 
+use super::stand::{Stand, found};
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -45,11 +45,7 @@ async fn unpublished(store: &Observer, broker: &Broker, end: Seq) -> Result<(Opt
         let Some(stream) = report.consumer.strip_prefix(RELAYS) else { continue };
         relays += 1;
         let state = store.relay_state(&report.consumer).await?;
-        let found = match broker.stream_end(stream).await {
-            Ok(found) => Some(found),
-            Err(BrokerError::StreamGone { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
+        let found = found(broker, stream).await?;
         if !is_published(state, found.as_ref(), end) {
             behind = behind.max(end - state.map_or(0, |state| state.seq));
             let run = report.lanes.iter().any(|lane| lane.lease_ms.is_some_and(|ms| ms > 0));
@@ -63,14 +59,9 @@ async fn unpublished(store: &Observer, broker: &Broker, end: Seq) -> Result<(Opt
     Ok((open, behind))
 }
 
-/// Whether a stream has everything up to a number. A position that was saved for another stream of its name says nothing:
-/// its relay has not looked at this one yet.
-fn is_published(state: Option<RelayState>, found: Option<&StreamEnd>, end: Seq) -> bool {
-    let (Some(state), Some(found)) = (state, found) else { return false };
-    let created = found.created.parse::<Timestamp>().map_or(0, Timestamp::unix_ms);
-    let never_used = state.stream_seq == 0 && found.last_seq == 0;
-    let same = state.stream_created == created && state.stream_seq.unsigned_abs() <= found.last_seq;
-    state.seq >= end && (same || never_used)
+/// Whether a stream has everything up to a number: its relay has come so far with this very stream.
+fn is_published(saved: Option<RelayState>, found: Option<&StreamEnd>, end: Seq) -> bool {
+    saved.is_some_and(|saved| saved.seq >= end) && Stand::of(saved, found).is_published()
 }
 
 #[cfg(test)]

@@ -22,8 +22,56 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 enum State {
     /// It has not answered yet, for this reason.
     Away(String),
+    /// It is there, and cannot be used as it is: for this reason, until somebody does this.
+    Wrong(String, Option<&'static str>),
     /// It is published to; whether it is there now, the connection knows.
     Found(Broker),
+}
+
+impl State {
+    /// Of a broker that cannot be published to.
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::Unreachable { .. } | Error::NoAnswer { .. } => Self::Away(away::told(error)),
+            Error::Address(_)
+            | Error::Credentials { .. }
+            | Error::Denied { .. }
+            | Error::OldServer { .. }
+            | Error::NotDurable { .. }
+            | Error::NoJetStream { .. }
+            | Error::StreamGone { .. }
+            | Error::ConsumerGone { .. }
+            | Error::Gap { .. }
+            | Error::NoPlace { .. }
+            | Error::Behind { .. }
+            | Error::Interrupted { .. }
+            | Error::OutOfStep { .. }
+            | Error::Refused { .. }
+            | Error::BatchRefused { .. }
+            | Error::Full { .. }
+            | Error::Topology { .. }
+            | Error::Overlap { .. }
+            | Error::Consumer(_)
+            | Error::Answer { .. } => {
+                Self::Wrong(format!("{} (docs/errors/{}.md)", away::told(error), error.code()), error.remedy())
+            }
+        }
+    }
+
+    fn log(&self) {
+        match self {
+            Self::Away(why) => tracing::warn!(
+                why,
+                "the broker is away: the log holds everything, and it is asked again until it answers"
+            ),
+            Self::Wrong(why, remedy) => tracing::warn!(
+                why,
+                remedy,
+                "the broker is there and cannot be published to as it is: the log holds everything, and it is asked again until somebody has mended that"
+            ),
+            Self::Found(_) => {}
+        }
+    }
 }
 
 /// What others see of it.
@@ -39,6 +87,7 @@ impl Link {
                 json!({ "status": "away", "why": format!("the connection to {} is broken", broker.address()) })
             }
             State::Away(why) => json!({ "status": "away", "why": why }),
+            State::Wrong(why, remedy) => json!({ "status": "wrong", "why": why, "remedy": remedy }),
         }
     }
 
@@ -71,12 +120,9 @@ impl Publishing {
         let (link, found) = match wanted.prepared().await {
             Ok(broker) => (Link(Arc::new(Mutex::new(State::Found(broker.clone())))), Some(broker)),
             Err(error) if away::is_worth_waiting(&error) => {
-                let why = away::told(&error);
-                tracing::warn!(
-                    why,
-                    "the broker is away: the log holds everything, and it is asked again until it answers"
-                );
-                (Link(Arc::new(Mutex::new(State::Away(why)))), None)
+                let state = State::of(&error);
+                state.log();
+                (Link(Arc::new(Mutex::new(state))), None)
             }
             Err(error) => return Err(error.into()),
         };
@@ -132,18 +178,19 @@ impl Wanted {
         loop {
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(PAUSES.1);
-            let why = match self.prepared().await {
+            let error = match self.prepared().await {
                 Ok(broker) => {
                     tracing::info!(broker = broker.address(), "the broker is there: what the log holds is published");
                     return broker;
                 }
-                Err(error) => away::told(&error),
+                Err(error) => error,
             };
+            let (state, why) = (State::of(&error), away::told(&error));
             if said.as_ref() != Some(&why) {
-                tracing::warn!(why, "the broker is still away");
-                said = Some(why.clone());
+                state.log();
+                said = Some(why);
             }
-            link.set(State::Away(why));
+            link.set(state);
         }
     }
 }

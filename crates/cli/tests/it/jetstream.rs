@@ -23,6 +23,20 @@ pub fn delete(server: &Server, stream: &str) {
     ask(server, &format!("STREAM.DELETE.{stream}"), &json!({}));
 }
 
+/// Takes everything out of a stream, which goes on.
+pub fn purge(server: &Server, stream: &str) {
+    ask(server, &format!("STREAM.PURGE.{stream}"), &json!({}));
+}
+
+/// Changes these settings of a stream.
+pub fn change(server: &Server, stream: &str, settings: &Value) {
+    let mut config = ask(server, &format!("STREAM.INFO.{stream}"), &json!({}))["config"].take();
+    for (name, value) in settings.as_object().expect("settings") {
+        config[name] = value.clone();
+    }
+    ask(server, &format!("STREAM.UPDATE.{stream}"), &config);
+}
+
 /// How many messages a stream was ever given; it must be there.
 pub fn last(server: &Server, stream: &str) -> u64 {
     let info = ask(server, &format!("STREAM.INFO.{stream}"), &json!({}));

@@ -1,6 +1,7 @@
-//! What relays have not published.
+//! What relays have not published, and what the server is.
 
 use super::Postgres;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::log::Seq;
 use crate::outbox::{Topic, TopicReport};
@@ -34,5 +35,12 @@ impl Postgres {
             error: row.get(6),
         };
         Ok(rows.iter().map(report).collect())
+    }
+
+    pub async fn environment(&self) -> Result<Environment, Error> {
+        let client = self.relay().await?;
+        let sql = "SELECT 'PostgreSQL ' || current_setting('server_version'), current_setting('synchronous_commit')";
+        let row = client.query_one(sql, &[]).await.map_err(|cause| self.error(cause))?;
+        Ok(Environment { server: row.get(0), setting: "synchronous_commit", value: row.get(1) })
     }
 }

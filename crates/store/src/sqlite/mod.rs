@@ -42,6 +42,7 @@ use crate::consumer::{Beat, Dead, Lane, LaneTaken, Node, Parked, Share, Suspensi
 use crate::deadline::Deadline;
 use crate::doctor::Check;
 use crate::effect::{DeadEffect, Effect, EffectRef, Outcome};
+use crate::environment::Environment;
 use crate::error::{DatabaseError, Error};
 use crate::kind::Kinds;
 use crate::lanes::Declared;
@@ -294,6 +295,10 @@ impl Sqlite {
     pub async fn effects(&self) -> Result<Vec<EffectReport>, Error> {
         let now = self.clock.now().unix_ms();
         self.read(move |connection| report::effects(connection, now)).await
+    }
+
+    pub async fn environment(&self) -> Result<Environment, Error> {
+        self.write(|connection, _| outbox::environment(connection)).await
     }
 
     pub async fn topics(&self) -> Result<Vec<Topic>, Error> {

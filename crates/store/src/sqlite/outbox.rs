@@ -1,7 +1,8 @@
-//! What relays have not published.
+//! What relays have not published, and what the library is.
 
 use rusqlite::{Connection, params};
 
+use crate::environment::Environment;
 use crate::log::Seq;
 use crate::outbox::{Topic, TopicReport};
 use crate::sqlite::error::Fault;
@@ -36,4 +37,12 @@ pub(super) fn unpublished(
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The library, and what a commit waits for: a setting of the connection that writes.
+pub(super) fn environment(connection: &Connection) -> Result<Environment, Fault> {
+    let number: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    let value = ["off", "normal", "full", "extra"].get(usize::try_from(number).unwrap_or(usize::MAX));
+    let (server, value) = (format!("SQLite {}", rusqlite::version()), value.copied().unwrap_or("unknown").to_owned());
+    Ok(Environment { server, setting: "synchronous", value })
 }

@@ -215,6 +215,9 @@ fn relaying_is_measured_against_publishing_and_held_beside_producers() {
     let number = |name: &str| figures[name].as_f64().expect("a number");
     assert!((number("ratio") - number("rate") / number("base")).abs() < 1e-9, "one pair: {figures}");
     assert_eq!((&figures["mode"], &figures["events"]), (&"pipelined".into(), &600.into()));
+    let on = &figures["environment"];
+    assert_eq!(on["commits"], "synchronous = full", "{figures}");
+    assert!(on["nats"].as_str().is_some_and(|version| version.starts_with("2.")), "{figures}");
     // The streams have gone: it can be measured again. Three seconds, and a rate that any machine holds.
     let held = karwan(&[&args[..], &["--minutes", "0.05", "--rate", "100", "--json"]].concat()).exits(0).json();
     let number = |name: &str| held[name].as_f64().expect("a number");
@@ -224,7 +227,26 @@ fn relaying_is_measured_against_publishing_and_held_beside_producers() {
     karwan(&[&args[..], &["--minutes", "0.05", "--rate", "100"]].concat())
         .exits(0)
         .prints("held: ")
-        .prints("at least: ");
+        .prints("at least: ")
+        .prints("on: SQLite ");
     karwan(&[&args[..], &["--minutes", "no"]].concat()).exits(64).says("0.01 to 1440");
     karwan(&[&args[..], &["--rate", "100"]].concat()).exits(64).says("--minutes");
+}
+
+/// a rate says little without what it was measured on, and what a commit waited for.
+#[test]
+fn relaying_is_told_with_what_a_commit_of_the_database_waits_for() {
+    let (Some(broker), Some(postgres)) = (karwan_testkit::nats().or_skip(), karwan_testkit::postgres().or_skip())
+    else {
+        return;
+    };
+    let database = postgres.database();
+    let url = database.url();
+    let args = ["bench", "relay", "--store", &url, "--broker", &broker.url(), "--events", "64", "--pairs", "1"];
+    let figures = karwan(&[&args[..], &["--json"]].concat()).exits(0).json();
+    let on = &figures["environment"];
+    assert_eq!(on["commits"], "synchronous_commit = on", "{figures}");
+    assert!(on["store"].as_str().is_some_and(|store| store.starts_with("PostgreSQL ")), "{figures}");
+    assert!(on["cores"].as_u64().is_some_and(|cores| cores > 0), "{figures}");
+    karwan(&args).exits(0).prints("on: PostgreSQL ").prints("with synchronous_commit = on, NATS 2.");
 }

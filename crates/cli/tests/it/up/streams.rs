@@ -36,7 +36,8 @@ fn a_node_whose_stream_cannot_become_what_it_should_be_does_not_start_and_publis
     let data = folder.at("data");
     jetstream::make(&server, STREAM, &[SUBJECT], &json!({ "retention": "workqueue" }));
     let up = ["up", "--data", data.to_str().expect("a path"), "--port", "0", "--broker", &server.url()];
-    karwan(&up).exits(1).says(WRONG).says("cannot be changed in place").says("docs/errors/broker-topology.md");
+    let refused = karwan(&up).exits(1).says(WRONG).says("cannot be changed in place");
+    refused.says("docs/errors/broker-topology.md").says("help: ").says("delete it");
     assert!(!data.join("node.json").exists(), "nobody can find a node that did not start");
     assert_eq!(jetstream::last(&server, STREAM), 0, "something was published");
     jetstream::delete(&server, STREAM);
@@ -56,9 +57,14 @@ fn a_node_that_works_says_what_is_wrong_with_a_stream_of_a_broker_that_came_late
     node.karwan(&["try", "booking"]).exits(0);
     server.start_again();
     until_told(&node, |told| told["why"].as_str().is_some_and(|why| why.contains(WRONG)));
-    assert_eq!(told(&node)["status"], "away");
+    let broker = told(&node);
+    assert_eq!(broker["status"], "wrong", "it is there");
+    assert!(broker["why"].as_str().is_some_and(|why| why.contains("docs/errors/broker-topology.md")), "{broker}");
+    assert!(broker["remedy"].as_str().is_some_and(|remedy| remedy.contains("delete it")), "{broker}");
     let said = node.log.try_iter().find(|line| line.contains(WRONG)).expect("it is logged");
     assert!(said.contains("\"level\":\"warn\"") && said.contains("cannot be changed in place"), "{said}");
+    assert!(said.contains("the broker is there") && said.contains("delete it"), "what helps is said: {said}");
+    assert!(!said.contains("away"), "{said}");
     node.karwan(&["try", "booking"]).exits(0);
     assert_eq!(jetstream::last(&server, STREAM), 0, "something was published");
     jetstream::delete(&server, STREAM);

@@ -24,6 +24,7 @@ fn a_relay_whose_stream_cannot_become_what_it_should_be_says_what_is_wrong_and_p
         jetstream::make(&server, STREAM, &[SUBJECT], &settings);
         let relay = karwan(&[&["relay", "--store", &store], &of[..]].concat()).exits(1);
         let relay = relay.says(wrong).says("cannot be changed in place").says("docs/errors/broker-topology.md");
+        let relay = relay.says("help: ").says("delete it");
         assert!(!relay.stderr.contains("relaying to"), "{}", relay.stderr);
         assert_eq!(jetstream::last(&server, STREAM), 0, "something was published");
         karwan(&["outbox", "--store", &store]).exits(0).says("no relay has run on this store");
@@ -45,7 +46,8 @@ fn a_relay_whose_subject_another_stream_takes_says_so_and_publishes_nothing() {
     let url = server.url();
     jetstream::make(&server, "LEGACY", &["melmastoon.payment.>"], &json!({}));
     let relay = ["relay", "--platform", "melmastoon", "--services", SERVICE, "--store", &store, "--broker", &url];
-    let relay = karwan(&relay).exits(1).says("PAYMENT_GATEWAY").says("subjects overlap with an existing stream");
+    let relay = karwan(&relay).exits(1).says("PAYMENT_GATEWAY cannot get its subjects: the stream LEGACY takes ");
+    let relay = relay.says(SUBJECT).says("docs/errors/broker-overlap.md").says("help: take the subjects out");
     assert!(!relay.stderr.contains("relaying to"), "{}", relay.stderr);
     assert_eq!(jetstream::last(&server, "LEGACY"), 0, "something was published");
     jetstream::delete(&server, "LEGACY");
