@@ -239,10 +239,7 @@ impl Engine {
     /// lanes may be held by any process. One that is suspended is an error: it goes on when somebody resumes it. The position of
     /// a consumer that is fed from a stream is a number of the stream.
     pub async fn wait_for(&self, consumer: &str, position: Position) -> Result<(), Error> {
-        let now = self.shared.store.relay().end().await?;
-        if position.incarnation != now.incarnation {
-            return Err(Error::Reset { asked: position, now });
-        }
+        self.same_life(position).await?;
         loop {
             if self.position(consumer).await?.is_some_and(|reached| reached >= position.seq) {
                 return Ok(());
@@ -268,10 +265,17 @@ impl Engine {
 
     /// Waits until the stream that this process feeds has everything up to a position, or has it parked.
     pub async fn published(&self, stream: &str, position: Position) -> Result<(), Error> {
+        self.same_life(position).await?;
         while self.shared.published(stream).is_none_or(|seq| seq < position.seq) {
             tokio::time::sleep(POLL).await;
         }
         Ok(())
+    }
+
+    /// Refuses a position of another life of the store: its numbers say nothing of this one.
+    async fn same_life(&self, position: Position) -> Result<(), Error> {
+        let now = self.shared.store.relay().end().await?;
+        if position.incarnation == now.incarnation { Ok(()) } else { Err(Error::Reset { asked: position, now }) }
     }
 
     pub(crate) fn has_lanes(&self) -> bool {

@@ -414,6 +414,11 @@ impl Backend {
         on_both!(self, store => store.dead(consumer, after, limit).await)
     }
 
+    /// Letters that wait for a person: consumer, topic and how many.
+    pub async fn letters(&self) -> Result<Vec<(String, String, i64)>, Error> {
+        on_both!(self, store => store.letters().await)
+    }
+
     /// How often operators have changed something of each consumer.
     pub async fn revisions(&self) -> Result<Vec<(String, i64)>, Error> {
         on_both!(self, store => store.revisions().await)

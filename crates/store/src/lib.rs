@@ -13,6 +13,7 @@
 //! Not here: handlers, lanes at work, effects being performed (`engine`).
 
 pub mod address;
+mod alerts;
 mod backend;
 pub mod backup;
 pub mod bare;

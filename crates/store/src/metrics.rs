@@ -81,6 +81,8 @@ struct State {
     consumed: Counts<4>,
     dead: Counts<3>,
     invalid: Counts<3>,
+    /// As they were counted in the store last.
+    letters: Counts<3>,
     durations: ByLabels<3, Histogram>,
     skips: Counts<2>,
     /// By service and reader.
@@ -141,7 +143,18 @@ impl Metrics {
         *self.state().dead.of([by.service, by.topic, by.consumer]) += 1;
     }
 
-    /// An event breaks its schema, or cannot be read at all.
+    /// Letters that wait for a person, as they were just counted in the store: consumer, topic and how many.
+    pub fn letters<'a>(&self, counted: impl Iterator<Item = (&'a str, &'a str, u64)>) {
+        let mut letters = Counts::default();
+        for (consumer, topic, count) in counted {
+            let service = consumer.split('.').next().unwrap_or_default();
+            *letters.of([service, topic, consumer]) += count;
+        }
+        self.state().letters = letters;
+    }
+
+    /// An event breaks its schema, or cannot be read at all. Where it was refused before anybody could read it, the consumer has
+    /// no name.
     pub fn invalid(&self, by: &Subscription<'_>) {
         *self.state().invalid.of([by.service, by.topic, by.consumer]) += 1;
     }
@@ -225,6 +238,7 @@ impl Metrics {
         let outcomes = ["service", "saga_name", "outcome"];
         text.counts("saga_completed_total", "Sagas that have ended, by how.", outcomes, &state.sagas_ended);
         text.counts("schema_validation_failures_total", "Events that break their schema.", by, &state.invalid);
+        text.figures(("dlq_depth", "gauge"), "Letters that wait for a person.", by, &state.letters);
         text.text
     }
 }
@@ -300,7 +314,11 @@ impl Text<'_> {
     }
 
     fn counts<const N: usize>(&mut self, name: &str, help: &str, labels: [&str; N], counts: &Counts<N>) {
-        self.head(name, "counter", help);
+        self.figures((name, "counter"), help, labels, counts);
+    }
+
+    fn figures<const N: usize>(&mut self, (name, of): (&str, &str), help: &str, labels: [&str; N], counts: &Counts<N>) {
+        self.head(name, of, help);
         for (values, count) in &counts.0 {
             let pairs: Vec<(&str, &str)> = labels.into_iter().zip(values.iter().map(String::as_str)).collect();
             self.line(name, &pairs, &count.to_string());

@@ -91,7 +91,7 @@ pub struct Shared {
     pub(crate) kinds: Kinds,
     pub(crate) mint: Mint<Arc<dyn Clock>, Arc<dyn Random>>,
     pub(crate) spans: Option<Spans>,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     conflict_retries_max: u32,
     contended: crate::contention::Contention,
     pub(crate) recent: Recent,
@@ -109,7 +109,7 @@ impl Shared {
         context: &Context,
         provenance: Option<AiProvenance>,
     ) -> Result<Envelope, Error> {
-        let refused = |cause| Error::Refused { subject: E::SUBJECT.to_owned(), cause };
+        let refused = |cause| self.refused(E::SUBJECT, cause);
         self.catalogue.envelope(event, context, provenance, &self.mint).map_err(refused)
     }
 }

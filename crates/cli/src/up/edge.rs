@@ -21,6 +21,7 @@ pub async fn answer(node: Arc<Node>, request: Request) -> Response {
         (&Method::GET, ["ready"]) => ready(&node).await,
         (&Method::GET, ["metrics"]) => {
             node.tally.pour(node.store.metrics());
+            count_letters(&node).await;
             Response {
                 content_type: "text/plain; version=0.0.4; charset=utf-8",
                 ..Response::text(StatusCode::OK, node.store.metrics().text())
@@ -37,6 +38,15 @@ pub async fn answer(node: Arc<Node>, request: Request) -> Response {
             problem(StatusCode::METHOD_NOT_ALLOWED, "MELMASTOON.EDGE.METHOD_NOT_ALLOWED")
         }
         _ => problem(StatusCode::NOT_FOUND, "MELMASTOON.EDGE.NOT_FOUND"),
+    }
+}
+
+/// Where the store does not answer, what was counted last is told again: an alert is not to end by that.
+async fn count_letters(node: &Node) {
+    match tokio::time::timeout(READY_MAX, node.store.count_letters()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(code = error.code(), error = %error, "letters cannot be counted"),
+        Err(_) => tracing::warn!("letters cannot be counted in time"),
     }
 }
 

@@ -28,6 +28,10 @@ fed_too! {
     a_consumer_that_comes_later_reads_from_the_beginning,
     a_consumer_that_stops_and_starts_again_handles_nothing_twice,
     two_consumers_of_one_event_both_handle_it,
+    one_handler_takes_each_event_of_many_subjects,
+    events_that_rest_on_one_document_are_not_run_twice,
+    a_small_tenant_does_not_wait_for_a_flood,
+    a_stop_ends_although_a_handler_does_not_and_the_event_is_the_heirs,
 }
 
 /// Notes every revision of an order.

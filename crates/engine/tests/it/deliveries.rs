@@ -1,7 +1,8 @@
 //! A consumer of a stream whose handlers are slow: word that work goes on, deliveries that come again, and few that may be out.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karwan_broker::Topology;
@@ -14,9 +15,11 @@ use tokio::sync::Semaphore;
 use crate::fixture::{self, Fixture, note};
 use crate::processes::yard::until;
 use crate::relay::{broker, server};
-use crate::shop::{self, OrderChanged};
+use crate::shop::{self, OrderChanged, OrderPlaced};
 
 const DURABLE: &str = "sales-service-secretary";
+/// So many deliveries may be out.
+const FULL: u32 = 8;
 
 /// Counts how often a feed said that work goes on.
 #[derive(Default)]
@@ -53,6 +56,38 @@ fn slow(may: &Arc<Semaphore>) -> Consumer {
     consumer.lanes(2).batch(1).from_stream("SALES")
 }
 
+/// Notes what was placed and what was changed, whenever it is let; the second revision of every third order fails once.
+fn slow_with_two_subjects(may: &Arc<Semaphore>) -> Consumer {
+    let (placing, changing) = (may.clone(), may.clone());
+    let failed: Arc<Mutex<HashSet<String>>> = Arc::default();
+    Consumer::new("sales-service", "secretary")
+        .on(move |tx: TenantTx, got: Received<OrderPlaced>| {
+            let may = placing.clone();
+            async move {
+                may.acquire().await.expect("nobody closes it").forget();
+                note(&tx, &got.event.order_id, "p").await?;
+                Ok::<_, Error>(Verdict::Done)
+            }
+        })
+        .on(move |tx: TenantTx, got: Received<OrderChanged>| {
+            let (may, failed) = (changing.clone(), failed.clone());
+            async move {
+                may.acquire().await.expect("nobody closes it").forget();
+                let OrderChanged { order_id, revision } = got.event;
+                let fails = revision == 2 && ["o-0", "o-3"].contains(&order_id.as_str());
+                if fails && failed.lock().expect("nobody panics").insert(order_id.clone()) {
+                    return Ok(Verdict::Retry("not yet".to_owned()));
+                }
+                note(&tx, &order_id, &revision.to_string()).await?;
+                Ok::<_, Error>(Verdict::Done)
+            }
+        })
+        .lanes(4)
+        .batch(1)
+        .deliveries(Duration::from_millis(30), FULL)
+        .from_stream("SALES")
+}
+
 /// A relay out of one store, and a slow consumer in another.
 struct Line {
     server: Server,
@@ -79,6 +114,23 @@ impl Line {
         let work = Work::new().consumer(slow).broker(broker(&server).await);
         let engine = consumer.start_over(&store, "n-1", work);
         Some(Self { server, producer, consumer, relay, engine, words })
+    }
+
+    /// Another process, which the same consumer runs in.
+    async fn heir(&self, slow: Consumer) -> Engine {
+        let work = Work::new().consumer(slow).broker(broker(&self.server).await);
+        self.consumer.start_work("n-2", work)
+    }
+
+    /// Waits until as much is out as may be, and some of it not for the first time.
+    async fn full_and_again(&self) {
+        let broker = broker(&self.server).await;
+        until("a full window in which some come again", async || {
+            let out = broker.out("SALES", DURABLE).await.ok()?;
+            assert!(out.unacked <= u64::from(FULL), "{out:?}");
+            (out.unacked == u64::from(FULL) && out.again > 0).then_some(())
+        })
+        .await;
     }
 
     async fn orders(&self, orders: usize, changes: i64) {
@@ -142,5 +194,40 @@ fn what_is_delivered_again_and_again_to_a_consumer_that_is_full_is_handled_once_
             tokio::task::yield_now().await;
         }
         line.ends_whole(6, "123456789").await;
+    });
+}
+
+/// All of it together: handlers that are slower than `ack_wait`, deliveries that come again, a window that is full, two
+/// subjects of every key, keys that wait parked, and a process that dies with deliveries out.
+#[test]
+fn a_key_keeps_its_order_across_subjects_while_all_that_is_out_comes_again_and_no_more_may_be_out() {
+    const ORDERS: usize = 6;
+    fixture::run(fixture::sqlite(), async |producer: Fixture| {
+        let may = Arc::new(Semaphore::new(0));
+        let Some(mut line) = Line::of(producer, slow_with_two_subjects(&may)).await else { return };
+        line.orders(ORDERS, 1).await;
+        for revision in 2..=9 {
+            for number in 0..ORDERS {
+                line.producer.change(1, &format!("o-{number}"), revision).await;
+            }
+        }
+        // One by one, and before each of them all that is out has timed out once more.
+        for _ in 0..16 {
+            line.full_and_again().await;
+            may.add_permits(1);
+        }
+        let heir = line.heir(slow_with_two_subjects(&may)).await;
+        drop(std::mem::replace(&mut line.engine, heir));
+        line.consumer.lease_runs_out().await;
+        for _ in 0..16 {
+            line.full_and_again().await;
+            may.add_permits(1);
+        }
+        may.add_permits(1_000);
+        // Whatever waits for its next attempt is due.
+        for _ in 0..2 {
+            line.consumer.clock.advance_ms(60_000);
+        }
+        line.ends_whole(ORDERS, "p123456789").await;
     });
 }

@@ -254,6 +254,10 @@ async fn an_answer_that_cannot_be_acted_on_is_kept_and_the_call_not_repeated(fix
     let dead = fixture.store.dead_effects("charge", 0, 10).await.expect("they can be asked for");
     let answers: Vec<_> = dead.iter().map(|dead| (dead.effect.attempts, dead.effect.answer.as_deref())).collect();
     assert_eq!(answers, [(4, Some("\"charged 3;\"")), (4, Some("\"charged 4;\""))]);
+    fixture.store.count_letters().await.expect("they can be counted");
+    let text = fixture.store.metrics().text();
+    let depth = "\nshop_dlq_depth{service=\"effect\",topic=\"charge\",subscription=\"effect.charge\"} 2\n";
+    assert!(text.contains(depth), "{text}");
     engine.stop().await;
 }
 

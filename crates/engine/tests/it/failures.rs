@@ -32,6 +32,7 @@ fed_too! {
     a_parked_event_waits_for_a_person,
     a_handler_that_panics_or_hangs_takes_nobody_along,
     one_that_fails_in_a_batch_takes_nobody_along,
+    one_that_hangs_in_a_batch_does_not_hang_again_before_it_is_parked,
 }
 
 const NAME: &str = "sales-service.secretary";
@@ -219,6 +220,11 @@ fn a_schema_invalid_event_from_sql_is_given_up_and_named() {
         assert_eq!(fixture.notes(1, "p").await, "2");
         let dead = fixture.dead(NAME).await;
         assert!(dead.len() == 1 && dead[0].event.error.contains("count"), "{dead:?}");
+        // it is counted, and an alert is raised by that.
+        let by = format!("service=\"sales-service\",topic=\"shop.delivery.parcel.sent.v1\",subscription=\"{NAME}\"");
+        let counted = format!("\nshop_schema_validation_failures_total{{{by}}} 1\n");
+        let text = fixture.store.metrics().text();
+        assert!(text.contains(&counted), "{text}");
         engine.stop().await;
     });
 }

@@ -11,6 +11,7 @@ use karwan_envelope::mint::SeededRandom;
 use karwan_envelope::time::{ManualClock, Timestamp};
 use karwan_store::backup;
 use karwan_store::consumer::{Dead, Lane};
+use karwan_store::log::Seq;
 use karwan_store::trace::{SpanRecord, Spans};
 use karwan_store::{Address, Done, Error, Facts, Position, Store, TenantTx, migrate};
 use karwan_testkit::nats::Server;
@@ -179,6 +180,19 @@ impl Fixture {
     /// Where events are committed.
     pub fn producer(&self) -> &Store {
         self.source.as_ref().map_or(&self.store, |source| &source.store)
+    }
+
+    /// The broker that feeds consumers, where one does.
+    pub fn broker(&self) -> Option<&Broker> {
+        self.source.as_ref().map(|source| &source.broker)
+    }
+
+    /// The number that a consumer has saved who has finished everything.
+    pub async fn end(&self) -> Seq {
+        let end = self.producer().relay().end().await.expect("it can be asked");
+        let Some(Source { relay, broker, .. }) = &self.source else { return end.seq };
+        relay.published(STREAM, end).await.expect("it is published");
+        broker.last_sequence(STREAM).await.expect("it can be asked").cast_signed()
     }
 
     /// Waits until an engine has done everything that is there to do, what is on its way to its stream included.

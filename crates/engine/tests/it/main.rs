@@ -3,6 +3,7 @@
 #[macro_use]
 mod fixture;
 mod ahead;
+mod alerts;
 mod broken_off;
 mod consumers;
 mod crashes;
@@ -11,6 +12,7 @@ mod deliveries;
 mod effects;
 mod failures;
 mod fed;
+mod hand;
 mod health;
 mod idle;
 mod interleaved;

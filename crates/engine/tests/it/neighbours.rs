@@ -26,6 +26,8 @@ fed_too! {
     a_suspended_consumer_holds_no_neighbour_back,
     a_consumer_that_stands_still_holds_no_neighbour_back,
     a_handler_that_panics_before_its_first_wait_takes_nobody_along,
+    a_consumer_that_gains_a_subject_gets_no_old_events_of_it,
+    waiting_for_a_consumer_that_nobody_knows_is_refused,
 }
 
 /// More than may be queued of one tenant.

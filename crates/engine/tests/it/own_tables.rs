@@ -10,6 +10,21 @@ use karwan_store::{Error, TenantTx};
 use crate::fixture::{Fixture, note, postgres, run, sqlite};
 use crate::shop::{OrderChanged, ParcelSent, context_of, sent};
 
+/// Runs these in a database whose own log feeds them, and in one that a stream feeds.
+macro_rules! in_a_database {
+    ($($claim:ident),* $(,)?) => {
+        mod of_the_log {
+            $(#[test] fn $claim() { crate::fixture::run(crate::fixture::postgres(), super::$claim) })*
+        }
+        fed_too! { $($claim),* }
+    };
+}
+
+in_a_database! {
+    two_processes_and_a_crashed_one_note_everything_once,
+    a_handler_that_fails_after_its_statements_leaves_nothing_and_goes_well_another_time,
+}
+
 const NAME: &str = "sales-service.secretary";
 const INSERT: &str = "INSERT INTO noted (id, revision) VALUES ($1, $2)";
 
@@ -108,58 +123,52 @@ fn every_event_is_noted_once_in_order_per_key_and_alone() {
     });
 }
 
-#[test]
-fn two_processes_and_a_crashed_one_note_everything_once() {
-    run(postgres(), async |fixture: Fixture| {
-        with_table(&fixture);
-        let crashed = fixture.start("n-0", vec![diligent().lanes(8)]);
-        for number in 0..15 {
-            fixture.order(number % 3, &format!("o-{number}"), 5).await;
-        }
-        drop(crashed);
-        let [one, two] = ["n-1", "n-2"].map(|node| fixture.start(node, vec![diligent().lanes(8)]));
-        let mut last = None;
-        for number in 15..30 {
-            last = Some(fixture.order(number % 3, &format!("o-{number}"), 5).await.position);
-        }
-        fixture.lease_runs_out().await;
-        one.wait_for(NAME, last.expect("there were orders")).await.expect("it gets there");
-        all_noted(&fixture, 30, "12345").await;
-        one.stop().await;
-        two.stop().await;
-    });
+async fn two_processes_and_a_crashed_one_note_everything_once(fixture: Fixture) {
+    with_table(&fixture);
+    let crashed = fixture.start("n-0", vec![diligent().lanes(8)]);
+    for number in 0..15 {
+        fixture.order(number % 3, &format!("o-{number}"), 5).await;
+    }
+    drop(crashed);
+    let [one, two] = ["n-1", "n-2"].map(|node| fixture.start(node, vec![diligent().lanes(8)]));
+    let mut last = None;
+    for number in 15..30 {
+        last = Some(fixture.order(number % 3, &format!("o-{number}"), 5).await.position);
+    }
+    fixture.lease_runs_out().await;
+    fixture.wait_for(&one, NAME, last.expect("there were orders")).await.expect("it gets there");
+    all_noted(&fixture, 30, "12345").await;
+    one.stop().await;
+    two.stop().await;
 }
 
-#[test]
-fn a_handler_that_fails_after_its_statements_leaves_nothing_and_goes_well_another_time() {
-    run(postgres(), async |fixture: Fixture| {
-        with_table(&fixture);
-        let tries = Arc::new(AtomicU32::new(0));
-        let count = tries.clone();
-        let moody = secretary(move |_, changed| {
-            let attempt = if changed.revision == 2 { count.fetch_add(1, Ordering::Relaxed) } else { u32::MAX };
-            async move {
-                match attempt {
-                    0 => Err("not today".into()),
-                    1 => Ok(Verdict::Retry("nor today".to_owned())),
-                    2 => panic!("it breaks"),
-                    3 => std::future::pending().await,
-                    _ => Ok(Verdict::Done),
-                }
+async fn a_handler_that_fails_after_its_statements_leaves_nothing_and_goes_well_another_time(fixture: Fixture) {
+    with_table(&fixture);
+    let tries = Arc::new(AtomicU32::new(0));
+    let count = tries.clone();
+    let moody = secretary(move |_, changed| {
+        let attempt = if changed.revision == 2 { count.fetch_add(1, Ordering::Relaxed) } else { u32::MAX };
+        async move {
+            match attempt {
+                0 => Err("not today".into()),
+                1 => Ok(Verdict::Retry("nor today".to_owned())),
+                2 => panic!("it breaks"),
+                3 => std::future::pending().await,
+                _ => Ok(Verdict::Done),
             }
-        });
-        let engine = fixture.start("n-1", vec![moody.limit(Duration::from_secs(5))]);
-        fixture.order(1, "o-1", 3).await;
-        for failures in 1..=4 {
-            engine.settle().await.expect("it settles");
-            assert_eq!(tries.load(Ordering::Relaxed), failures);
-            assert_eq!((noted(&fixture, "o-1"), fixture.notes(1, "o-1").await), ("1".to_owned(), "1".to_owned()));
-            fixture.clock.advance_ms(20_000);
         }
-        engine.settle().await.expect("it settles");
-        assert_eq!((noted(&fixture, "o-1"), fixture.notes(1, "o-1").await), ("123".to_owned(), "123".to_owned()));
-        engine.stop().await;
     });
+    let engine = fixture.start("n-1", vec![moody.limit(Duration::from_secs(5))]);
+    fixture.order(1, "o-1", 3).await;
+    for failures in 1..=4 {
+        fixture.settle(&engine).await;
+        assert_eq!(tries.load(Ordering::Relaxed), failures);
+        assert_eq!((noted(&fixture, "o-1"), fixture.notes(1, "o-1").await), ("1".to_owned(), "1".to_owned()));
+        fixture.clock.advance_ms(20_000);
+    }
+    fixture.settle(&engine).await;
+    assert_eq!((noted(&fixture, "o-1"), fixture.notes(1, "o-1").await), ("123".to_owned(), "123".to_owned()));
+    engine.stop().await;
 }
 
 /// One attempt is allowed, and none is counted.

@@ -17,6 +17,7 @@ on_both! {
 fed_too! {
     a_subject_that_a_newer_release_handles_is_passed_by_no_process_of_the_older,
     what_the_older_release_does_not_handle_waits_with_its_key_until_the_newer_is_back,
+    what_no_release_has_come_for_is_a_letter_and_its_key_goes_on,
 }
 
 const NAME: &str = "sales-service.secretary";
@@ -106,11 +107,11 @@ async fn what_no_release_has_come_for_is_a_letter_and_its_key_goes_on(fixture: F
     for number in 0..120 {
         fixture.order(1, &format!("o-{number}"), 1).await;
     }
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!(fixture.notes(1, "o-7").await, "");
     fixture.parked_for_hours(2).await;
     fixture.clock.advance_ms(2_000);
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     for number in 0..120 {
         assert_eq!(fixture.notes(1, &format!("o-{number}")).await, "1", "{number}");
     }

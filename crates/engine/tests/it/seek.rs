@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use karwan_engine::{Consumer, Received, Verdict};
 use karwan_store::log::Filter;
-use karwan_store::operator::{Again, Chosen, Place, Who};
-use karwan_store::{Error, Operator, TenantTx};
+use karwan_store::operator::{Again, Chosen, Place};
+use karwan_store::{Error, TenantTx};
 
 use crate::fixture::{Fixture, note};
+use crate::hand::{Hand, operator, who};
 use crate::shop::{self, OrderChanged, OrderPlaced};
 
 on_both! {
@@ -28,6 +29,19 @@ on_both! {
     a_consumer_that_nobody_runs_is_forgotten_and_remembered,
 }
 
+fed_too! {
+    a_running_consumer_that_is_sent_back_handles_nothing_twice,
+    what_is_cleared_is_handled_again_in_order_while_more_comes,
+    what_is_handled_again_goes_before_what_waits_in_its_key,
+    a_letter_keeps_its_claim,
+    a_consumer_is_found_again_where_it_was,
+    a_replay_is_seen_by_its_consumer_alone_and_keeps_the_order,
+    what_is_replayed_has_the_id_the_key_and_the_place_that_it_had,
+    a_replay_that_nobody_has_handled_is_taken_back,
+    a_replay_that_was_read_again_and_not_tried_is_taken_back_whole,
+    a_consumer_that_nobody_runs_is_forgotten_and_remembered,
+}
+
 const NAME: &str = "sales-service.secretary";
 
 /// Notes every event of an order.
@@ -43,20 +57,12 @@ fn secretary() -> Consumer {
         })
 }
 
-fn who() -> Who {
-    Who { actor: "anna".to_owned(), reason: "a test".to_owned() }
-}
-
-fn operator(fixture: &Fixture) -> Operator {
-    Operator::new(&fixture.owner, Vec::new()).with_clock(fixture.clock.clone())
-}
-
-/// Waits until a consumer has saved that it is at the end of the log, and nothing of it is parked.
+/// Waits until a consumer has saved that it is at the end of the log or of its stream, and nothing of it is parked.
 async fn caught_up(fixture: &Fixture, consumer: &str) {
     let relay = fixture.store.relay();
     let wait = async {
         loop {
-            let end = relay.end().await.expect("the log has an end").seq;
+            let end = fixture.end().await;
             let positions = relay.positions(consumer).await.expect("positions can be asked for");
             let parked = fixture.parked(consumer).await;
             if parked == 0 && !positions.is_empty() && positions.iter().all(|position| *position >= end) {
@@ -72,7 +78,7 @@ async fn a_running_consumer_that_is_sent_back_handles_nothing_twice(fixture: Fix
     let engine = fixture.start("n-1", vec![secretary()]);
     fixture.order(1, "a", 4).await;
     caught_up(&fixture, NAME).await;
-    let moved = operator(&fixture).seek(&who(), NAME, Place::Start).await.expect("it can go back");
+    let moved = Hand::on(&fixture, NAME).await.seek(Place::Start).await;
     assert!(moved.was.iter().all(|position| *position > 0) && moved.now == [0; 4], "{moved:?}");
     fixture.order(1, "b", 2).await;
     caught_up(&fixture, NAME).await;
@@ -91,10 +97,10 @@ async fn what_is_cleared_is_handled_again_in_order_while_more_comes(fixture: Fix
     // Who has not begun cannot be sent back.
     caught_up(&fixture, NAME).await;
     for round in 0..3 {
-        let (back, write) = (operator(&fixture), async {
+        let (back, write) = (Hand::on(&fixture, NAME).await, async {
             for key in 0..KEYS {
                 let (context, id) = (shop::context(key % 3), format!("o-{key}"));
-                let changed = fixture.store.unit(&context, async |tx: TenantTx| {
+                let changed = fixture.producer().unit(&context, async |tx: TenantTx| {
                     let order: shop::Order = tx.get(&id).await?;
                     tx.put(order);
                     tx.emit(shop::changed(&id, 4 + round));
@@ -103,11 +109,7 @@ async fn what_is_cleared_is_handled_again_in_order_while_more_comes(fixture: Fix
                 changed.await.expect("an order can be changed");
             }
         });
-        let whole = Chosen::default();
-        let who = who();
-        let seek = back.seek_and_clear(&who, NAME, (Place::Start, &whole), &|_, _| {});
-        let (moved, ()) = tokio::join!(seek, write);
-        moved.expect("it can go back");
+        tokio::join!(back.seek_and_clear(), write);
     }
     caught_up(&fixture, NAME).await;
     for key in 0..KEYS {
@@ -141,11 +143,9 @@ async fn what_is_handled_again_goes_before_what_waits_in_its_key(fixture: Fixtur
     let broken = Arc::new(AtomicBool::new(true));
     let engine = fixture.start("n-1", vec![picky(&broken, Verdict::Retry("no".to_owned()))]);
     fixture.order(1, "bad", 4).await;
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!(fixture.notes(1, "bad").await, "1");
-    let whole = Chosen::default();
-    let moved = operator(&fixture).seek_and_clear(&who(), NAME, (Place::Start, &whole), &|_, _| {}).await;
-    assert_eq!(moved.expect("it can go back").cleared, 1);
+    assert_eq!(Hand::on(&fixture, NAME).await.seek_and_clear().await.cleared, 1);
     broken.store(false, Ordering::Relaxed);
     fixture.clock.advance_ms(2_000);
     caught_up(&fixture, NAME).await;
@@ -159,9 +159,7 @@ async fn a_letter_keeps_its_claim(fixture: Fixture) {
     fixture.order(1, "bad", 4).await;
     caught_up(&fixture, NAME).await;
     broken.store(false, Ordering::Relaxed);
-    let whole = Chosen::default();
-    let moved = operator(&fixture).seek_and_clear(&who(), NAME, (Place::Start, &whole), &|_, _| {}).await;
-    assert_eq!(moved.expect("it can go back").cleared, 3);
+    assert_eq!(Hand::on(&fixture, NAME).await.seek_and_clear().await.cleared, 3);
     caught_up(&fixture, NAME).await;
     assert_eq!(fixture.notes(1, "bad").await, "134134");
     assert_eq!(fixture.dead(NAME).await.len(), 1);
@@ -214,7 +212,7 @@ async fn a_consumer_is_found_again_where_it_was(fixture: Fixture) {
     let before = fixture.store.relay().positions(NAME).await.expect("positions");
     fixture.order(1, "b", 2).await;
     let operator = operator(&fixture);
-    operator.seek(&who(), NAME, Place::End).await.expect("it may pass over");
+    Hand::on(&fixture, NAME).await.seek(Place::End).await;
     let undone = operator.undo_seek(&who(), NAME, None).await.expect("it can be undone");
     assert_eq!(undone.now, before);
     let twice = operator.undo_seek(&who(), NAME, None).await;
@@ -242,11 +240,10 @@ async fn a_replay_is_seen_by_its_consumer_alone_and_keeps_the_order(fixture: Fix
     let before = others.load(Ordering::Relaxed);
     let subject = "shop.sales.order.changed.v1".parse().expect("a pattern");
     let chosen = Chosen { subject: Some(subject), tenant: Some(shop::tenant_bits(1)), key: Some("a".to_owned()) };
-    let operator = operator(&fixture);
-    let would = operator.would_replay(NAME, Place::Start, &chosen).await.expect("it can be counted");
+    let hand = Hand::on(&fixture, NAME).await;
+    let would = hand.would_replay(&chosen).await;
     assert_eq!((would.events, would.keys), (4, 1));
-    let sent = operator.replay(&who(), NAME, (Place::Start, &chosen), &|_, _| {}).await.expect("it can be sent");
-    assert_eq!(sent.events, 4);
+    assert_eq!(hand.replay(&chosen).await.events, 4);
     fixture.order(1, "c", 1).await;
     caught_up(&fixture, NAME).await;
     assert_eq!(fixture.notes(1, "a").await, "p12341234");
@@ -267,8 +264,7 @@ async fn what_is_replayed_has_the_id_the_key_and_the_place_that_it_had(fixture: 
     let engine = fixture.start("n-1", vec![witness]);
     fixture.order(1, "a", 3).await;
     caught_up(&fixture, name).await;
-    let sent = operator(&fixture).replay(&who(), name, (Place::Start, &Chosen::default()), &|_, _| {}).await;
-    assert_eq!(sent.expect("it can be sent").events, 3);
+    assert_eq!(Hand::on(&fixture, name).await.replay(&Chosen::default()).await.events, 3);
     caught_up(&fixture, name).await;
     engine.stop().await;
     let seen = seen.lock().expect("nobody panics").clone();
@@ -282,7 +278,7 @@ async fn a_replay_that_nobody_has_handled_is_taken_back(fixture: Fixture) {
     caught_up(&fixture, NAME).await;
     engine.stop().await;
     let operator = operator(&fixture);
-    let sent = operator.replay(&who(), NAME, (Place::Start, &Chosen::default()), &|_, _| {}).await.expect("it is sent");
+    let sent = Hand::on(&fixture, NAME).await.replay(&Chosen::default()).await;
     assert_eq!((sent.events, fixture.parked(NAME).await), (5, 5));
     let back = operator.undo_replay(&who(), sent.action).await.expect("nobody has tried it");
     assert_eq!((back.events, fixture.parked(NAME).await), (5, 0));
@@ -302,12 +298,12 @@ async fn a_replay_that_was_read_again_and_not_tried_is_taken_back_whole(fixture:
     caught_up(&fixture, NAME).await;
     engine.stop().await;
     let operator = operator(&fixture);
-    let sent = operator.replay(&who(), NAME, (Place::Start, &Chosen::default()), &|_, _| {}).await.expect("it is sent");
+    let sent = Hand::on(&fixture, NAME).await.replay(&Chosen::default()).await;
     operator.pause_key(&who(), NAME, shop::tenant_bits(1), "a").await.expect("it can be stopped");
     operator.seek(&who(), NAME, Place::Start).await.expect("it can go back");
     let engine = fixture.start("n-2", vec![secretary()]);
-    let end = fixture.store.relay().end().await.expect("an end");
-    engine.wait_for(NAME, end).await.expect("it is read");
+    let end = fixture.producer().relay().end().await.expect("an end");
+    fixture.wait_for(&engine, NAME, end).await.expect("it is read");
     engine.stop().await;
     assert_eq!(fixture.parked(NAME).await, 5);
     let back = operator.undo_replay(&who(), sent.action).await.expect("nobody has tried it");

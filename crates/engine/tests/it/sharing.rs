@@ -24,6 +24,9 @@ fed_too! {
     two_processes_share_the_lanes_and_every_event_is_handled_once,
     the_lanes_of_a_crashed_process_are_taken_over_and_nothing_is_lost,
     a_consumer_with_another_number_of_lanes_goes_on_where_it_was,
+    who_does_not_run_a_consumer_has_no_share_of_its_lanes,
+    a_process_with_another_number_of_lanes_waits_until_the_others_are_gone,
+    a_process_that_comes_back_under_its_name_keeps_nothing_of_its_former_life_alive,
 }
 
 fn secretary() -> Consumer {
@@ -81,8 +84,8 @@ async fn who_does_not_run_a_consumer_has_no_share_of_its_lanes(fixture: Fixture)
     for number in 0..40 {
         fixture.order(1, &format!("o-{number}"), 5).await;
     }
-    let settled = tokio::time::timeout(Duration::from_secs(60), one.settle()).await;
-    settled.expect("some lanes were left to somebody who does not want them").expect("it settles");
+    let settled = tokio::time::timeout(Duration::from_secs(60), fixture.settle(&one)).await;
+    settled.expect("some lanes were left to somebody who does not want them");
     all_noted(&fixture, 40).await;
     one.stop().await;
     stranger.stop().await;
@@ -181,8 +184,8 @@ async fn a_process_that_comes_back_under_its_name_keeps_nothing_of_its_former_li
         // Time for a beat.
         tokio::time::sleep(Duration::from_millis(1_500)).await;
     }
-    let settled = tokio::time::timeout(Duration::from_secs(60), again.settle()).await;
-    settled.expect("lanes of the former life are kept by the present one").expect("it settles");
+    let settled = tokio::time::timeout(Duration::from_secs(60), fixture.settle(&again)).await;
+    settled.expect("lanes of the former life are kept by the present one");
     assert_eq!(fixture.notes(1, "o-1").await, "12345");
     again.stop().await;
 }

@@ -18,6 +18,10 @@ on_both! {
     a_model_that_goes_on_after_a_crash_equals_one_that_is_built_anew,
 }
 
+fed_too! {
+    a_model_that_goes_on_after_a_crash_equals_one_that_is_built_anew,
+}
+
 /// A model whose documents depend on the order of events, and on none being applied twice; it counts what it handles.
 fn model(what: &'static str, handled: &Arc<AtomicUsize>) -> Consumer {
     let (placing, changing) = (handled.clone(), handled.clone());

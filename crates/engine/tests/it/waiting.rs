@@ -21,6 +21,14 @@ on_both! {
     a_resumed_consumer_with_too_many_keys_takes_nothing_new_and_says_so,
 }
 
+fed_too! {
+    waiting_for_a_predecessor_is_measured_from_the_first_time_that_it_was_missing,
+    an_event_that_was_parked_and_handled_is_parked_no_more,
+    more_keys_than_a_process_keeps_are_handled_when_their_consumer_is_resumed,
+    more_keys_than_the_lanes_of_a_process_keep_together_are_handled_when_their_consumer_is_resumed,
+    a_resumed_consumer_with_too_many_keys_takes_nothing_new_and_says_so,
+}
+
 const NAME: &str = "sales-service.secretary";
 const BATCH: usize = 4;
 
@@ -57,7 +65,7 @@ async fn a_worker_tries_at_most_a_batch_of_what_is_due_before_what_is_new_has_it
     for number in 0..6 * BATCH {
         fixture.order(1, &format!("due-{number}"), 0).await;
     }
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!(fixture.parked(NAME).await, 6 * BATCH);
     fixture.order(1, "gate", 0).await;
     gate.entered.acquire().await.expect("it is never closed").forget();
@@ -66,7 +74,7 @@ async fn a_worker_tries_at_most_a_batch_of_what_is_due_before_what_is_new_has_it
     engine.wait_for("sales-service.witness", end).await.expect("it is not suspended");
     tries.lock().expect("nobody panics").clear();
     gate.open.add_permits(1);
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     let tries = tries.lock().expect("nobody panics").clone();
     let before = tries.iter().position(|id| id == "new").expect("it is handled");
     assert_eq!(before, 1 + BATCH, "the one at the gate and a batch of those that are due: {tries:?}");
@@ -92,12 +100,12 @@ async fn waiting_for_a_predecessor_is_measured_from_the_first_time_that_it_was_m
     fixture.sql("UPDATE log SET at = at - 36000000", "UPDATE karwan.log SET at = at - interval '10 hours'");
     let engine = fixture.start("n-1", vec![secretary]);
     for hour in 0..2 {
-        engine.settle().await.expect("it settles");
+        fixture.settle(&engine).await;
         assert_eq!((fixture.dead(NAME).await.len(), fixture.parked(NAME).await), (0, 2), "after {hour} hours");
         fixture.parked_for_hours(1).await;
         fixture.clock.advance_ms(10_000);
     }
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     let dead: Vec<_> =
         fixture.dead(NAME).await.into_iter().map(|dead| (dead.event.attempts, dead.event.error)).collect();
     assert_eq!(dead, [(1, "its order has not come yet".to_owned())], "after two hours it has failed");
@@ -123,7 +131,7 @@ async fn an_event_that_was_parked_and_handled_is_parked_no_more(fixture: Fixture
         });
     fixture.order(1, "o", 4).await;
     let engine = fixture.start("n-1", vec![secretary]);
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!((fixture.notes(1, "o").await.as_str(), fixture.parked(NAME).await), ("1", 3));
     fixture.sql(
         "INSERT INTO inbox (consumer, event, tenant, seq, at)
@@ -132,7 +140,7 @@ async fn an_event_that_was_parked_and_handled_is_parked_no_more(fixture: Fixture
          SELECT consumer, event_id, tenant_id, seq, logged FROM karwan.parked ORDER BY seq LIMIT 1",
     );
     fixture.clock.advance_ms(60_000);
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!(fixture.notes(1, "o").await, "134", "what was handled is not handled again, and its key goes on");
     assert_eq!((fixture.parked(NAME).await, fixture.dead(NAME).await.len()), (0, 0));
     engine.stop().await;
@@ -165,7 +173,7 @@ async fn reason(fixture: &Fixture) -> Option<String> {
 async fn resumed(fixture: &Fixture, engine: &karwan_engine::Engine) {
     assert!(fixture.resume(NAME).await, "it was suspended");
     engine.resumed(NAME).await.expect("it goes on");
-    engine.settle().await.expect("it settles");
+    fixture.settle(engine).await;
 }
 
 async fn more_keys_than_a_process_keeps_are_handled_when_their_consumer_is_resumed(fixture: Fixture) {
@@ -187,14 +195,14 @@ async fn found_and_handled(fixture: Fixture, lanes: u16) {
         fixture.order(1, &format!("o-{number}"), 2).await;
     }
     let engine = fixture.start("n-1", vec![patient(&healed).waiting_max(100)]);
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!(reason(&fixture).await, None);
     engine.stop().await;
     // Of a key that waits beyond what is kept, and of one that does not wait at all.
     fixture.change(1, "o-44", 3).await;
     fixture.order(1, "new", 1).await;
     let engine = fixture.start("n-2", vec![patient(&healed)]);
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!(reason(&fixture).await.as_deref(), Some("more than 20 keys wait"));
     // A lane of several may still take what it knows to be new, until all of them know too many together.
     let parked = fixture.parked(NAME).await;
@@ -217,7 +225,7 @@ async fn a_resumed_consumer_with_too_many_keys_takes_nothing_new_and_says_so(fix
     for number in 0..40 {
         fixture.order(1, &format!("o-{number}"), 1).await;
     }
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!(reason(&fixture).await.as_deref(), Some("more than 20 keys wait"));
     let waiting = fixture.parked(NAME).await;
     // Nothing has become better: what waits is tried, and waits again.

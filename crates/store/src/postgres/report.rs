@@ -95,6 +95,12 @@ impl Postgres {
         Ok(reports)
     }
 
+    pub async fn letters(&self) -> Result<Vec<(String, String, i64)>, Error> {
+        let client = self.relay().await?;
+        let rows = client.query(include_str!("schema/letters.sql"), &[]).await.map_err(|cause| self.error(cause))?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    }
+
     pub async fn sizes(&self) -> Result<Vec<TableSize>, Error> {
         let client = self.relay().await?;
         let rows = client.query(include_str!("schema/sizes.sql"), &[]).await.map_err(|cause| self.error(cause))?;

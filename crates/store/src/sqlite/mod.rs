@@ -438,6 +438,10 @@ impl Sqlite {
         let consumer = consumer.to_owned();
         self.read(move |connection| consumer::dead(connection, &consumer, after, limit)).await
     }
+
+    pub async fn letters(&self) -> Result<Vec<(String, String, i64)>, Error> {
+        self.read(report::letters).await
+    }
 }
 
 /// Bounds the file's size; the write that would pass it is refused as a full disk is.

@@ -92,6 +92,11 @@ pub(super) fn effects(connection: &Connection, now: i64) -> Result<Vec<EffectRep
     Ok(reports)
 }
 
+/// See [`crate::backend::Backend::letters`].
+pub(super) fn letters(connection: &Connection) -> Result<Vec<(String, String, i64)>, Fault> {
+    Ok(all(connection, include_str!("letters.sql"), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
+}
+
 /// The size of every table, indexes included. SQLite keeps no dead rows.
 pub(super) fn sizes(connection: &Connection) -> Result<Vec<TableSize>, Fault> {
     let _snapshot = connection.unchecked_transaction()?;

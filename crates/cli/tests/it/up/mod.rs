@@ -1,5 +1,6 @@
 //! `karwan up` as anybody runs it: a process of its own, asked over its sockets, stopped and killed.
 
+mod alerts;
 mod bind;
 mod broker;
 mod edge;
