@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use karwan::registry::{Event, events};
 use karwan::testing::Throwaway;
 use karwan::{
-    Catalogue, Consumer, Document, Engine, Error, Kind, KindType, Platform, Received, Service, TenantTx, Verdict,
+    Catalogue, Consumer, Document, Engine, Error, Event, Kind, KindType, Platform, Received, Service, TenantTx,
+    Verdict, events,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Event)]
 #[serde(rename_all = "camelCase")]
 #[event(
-    crate = "karwan::registry",
     subject = "hello.greeter.person.greeted.v1",
     owner = "greeter-service",
     retention = "year",

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use karwan::registry::{Event, events};
 use karwan::store::tokio_postgres::{self, Client, NoTls};
 use karwan::{
-    Address, Catalogue, Consumer, Engine, Error, Options, Platform, Received, Residency, Service, Store, TenantTx,
-    Verdict, engine, migrate,
+    Address, Catalogue, Consumer, Engine, Error, Event, Options, Platform, Received, Residency, Service, Store,
+    TenantTx, Verdict, engine, events, migrate,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +17,6 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Event)]
 #[serde(rename_all = "camelCase")]
 #[event(
-    crate = "karwan::registry",
     subject = "bazaar.till.item.sold.v1",
     owner = "till-service",
     retention = "year",

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span};
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, DeriveInput, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, parse_quote};
+use syn::{Attribute, DeriveInput, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result};
 
 /// Everything that `#[event(…)]` and the doc comment say.
 pub struct Attributes {
@@ -21,7 +21,7 @@ pub struct Attributes {
     pub decided_here: bool,
     pub summary: String,
     pub camel_case: bool,
-    pub krate: Path,
+    pub krate: Option<Path>,
 }
 
 /// What was read so far; the mandatory ones are checked at the end, so that one error names them all.
@@ -107,10 +107,7 @@ impl Read {
             check_subject(name)?;
         }
         let producers = if self.producers.is_empty() { vec![owner.clone()] } else { self.producers };
-        let krate = match self.krate {
-            Some(path) => path.parse()?,
-            None => parse_quote!(::karwan_registry),
-        };
+        let krate = self.krate.map(|path| path.parse::<Path>()).transpose()?;
         Ok(Attributes {
             tenancy: variant(
                 self.tenancy,

@@ -11,7 +11,7 @@ mod tests;
 use attributes::Attributes;
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DeriveInput, Error, Fields, Result};
+use syn::{Data, DeriveInput, Error, Fields, Path, Result, parse_quote};
 use template::{Field, Template};
 
 /// Makes a struct an event. Attributes, all in `#[event(…)]`:
@@ -29,23 +29,31 @@ use template::{Field, Template};
 /// | `scope = "domain"`, `"integration"` | default `domain` |
 /// | `ai_provenance = "none"`, `"metadata"`, `"payload"`, `"payload_optional"` | default `none` |
 /// | `merkle`, `local_only`, `decided_here` | flags |
-/// | `crate = "path"` | where `karwan_registry` is found |
+/// | `crate = "path"` | where `karwan_registry` is found, if not under its own name |
 ///
 /// The doc comment becomes the row's summary and the schema's description, and is mandatory.
 #[proc_macro_derive(Event, attributes(event))]
 pub fn derive_event(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
-    expand(&input).unwrap_or_else(Error::into_compile_error).into()
+    expand(&input, &parse_quote!(::karwan_registry)).unwrap_or_else(Error::into_compile_error).into()
 }
 
-fn expand(input: &DeriveInput) -> Result<TokenStream> {
+/// [`Event`] for a crate that knows `karwan` alone, which calls it by that name: the registry is found in there.
+#[proc_macro_derive(EventOfFacade, attributes(event))]
+pub fn derive_event_of_facade(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    expand(&input, &parse_quote!(::karwan::registry)).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// `registry` is where the registry is found, unless the struct says so itself.
+fn expand(input: &DeriveInput, registry: &Path) -> Result<TokenStream> {
     let attributes = Attributes::parse(input)?;
     let fields = json_fields(input, attributes.camel_case)?;
     let key = Template::parse(&attributes.key, &fields)?;
     let idempotency = Template::parse(&attributes.idempotency, &fields)?;
 
     let name = &input.ident;
-    let krate = &attributes.krate;
+    let krate = attributes.krate.as_ref().unwrap_or(registry);
     let Attributes { subject, owner, retention, summary, aliases, producers, .. } = &attributes;
     let Attributes { tenancy, scope, ai_provenance, merkle, local_only, decided_here, .. } = &attributes;
     let (key_json, idempotency_json) = (&key.json, &idempotency.json);

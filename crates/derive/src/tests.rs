@@ -7,7 +7,7 @@ const OK: &str =
 
 fn refusal(source: &str) -> String {
     let input = syn::parse_str(source).expect("it is a type");
-    expand(&input).expect_err("the derive refuses it").to_string()
+    expand(&input, &syn::parse_quote!(::karwan_registry)).expect_err("the derive refuses it").to_string()
 }
 
 /// Refuses `#[event(<attributes>)]` on a struct that is in order otherwise.
@@ -46,7 +46,7 @@ fn a_field_that_is_a_keyword_is_named_without_its_mark() {
         without("key")
     );
     let input = syn::parse_str(&source).expect("a struct");
-    let written = expand(&input).expect("in order").to_string();
+    let written = expand(&input, &syn::parse_quote!(::karwan_registry)).expect("in order").to_string();
     assert!(written.contains("\"{type}\"") && written.contains("self . r#type"), "{written}");
 }
 

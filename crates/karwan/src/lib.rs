@@ -6,7 +6,7 @@
 //! within which events keep their order, and the one by which the same thing told twice is recognised.
 //!
 //! ```
-//! use karwan::registry::Event;
+//! use karwan::Event;
 //! use schemars::JsonSchema;
 //! use serde::{Deserialize, Serialize};
 //!
@@ -14,7 +14,6 @@
 //! #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Event)]
 //! #[serde(rename_all = "camelCase")]
 //! #[event(
-//!     crate = "karwan::registry",
 //!     subject = "hello.greeter.person.greeted.v1",
 //!     owner = "greeter-service",
 //!     retention = "year",
@@ -46,8 +45,7 @@
 //! }
 //!
 //! // A **platform** names its services and its events. `plain` makes the usual choices for everything else.
-//! use karwan::registry::events;
-//! use karwan::{Catalogue, Platform, Service};
+//! use karwan::{Catalogue, Platform, Service, events};
 //!
 //! static HELLO: Platform =
 //!     Platform::plain("hello", &[Service { name: "greeter-service", token: "greeter" }], || events![Greeted].into());
@@ -112,6 +110,8 @@ mod list;
 pub mod testing;
 
 pub use karwan_broker as broker;
+/// Makes a struct an event; the doc comment of the derive it is made of lists what `#[event(…)]` may say.
+pub use karwan_derive::EventOfFacade as Event;
 pub use karwan_engine as engine;
 pub use karwan_engine::{
     Answered, BreakerPolicy, Call, Consumer, Due, Engine, Failure, Performer, Policy, Received, Refusal, Relay, Timer,
@@ -123,8 +123,9 @@ pub use karwan_envelope::envelope::Context;
 pub use karwan_envelope::ids::TenantId;
 pub use karwan_envelope::subject::Service;
 pub use karwan_registry as registry;
+pub use karwan_registry::event::Event;
 pub use karwan_registry::platform::Platform;
-pub use karwan_registry::{Catalogue, Event};
+pub use karwan_registry::{Catalogue, EventType, events};
 pub use karwan_store as store;
 pub use karwan_store::kind::{Field, FieldType, FieldValue};
 pub use karwan_store::{

@@ -64,6 +64,7 @@ pub const PARTS: &[Part] = &[
                 KindType::of::<pricing::state::Sleeps>(),
                 KindType::of::<pricing::state::Plan>(),
                 KindType::of::<pricing::state::Prices>(),
+                KindType::of::<pricing::state::Exchange>(),
                 KindType::of::<pricing::state::Quote>(),
             ]
         },

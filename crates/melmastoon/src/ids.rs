@@ -1,8 +1,8 @@
 //! The platform's public ids: `<prefix>_<ulid>`, one Rust type a kind. Raw UUIDs, counters and vendor references are
 //! never exposed.
 
-use karwan_envelope::cause::Tenant;
-use karwan_envelope::ids::{Id, Kind, TenantId};
+use karwan::envelope::cause::Tenant;
+use karwan::envelope::ids::{Id, Kind, TenantId};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $id:ident $prefix:literal)*) => {$(

@@ -50,7 +50,7 @@ pub mod values;
 pub mod webhook;
 pub mod workers;
 
-use karwan_registry::EventType;
+use karwan::EventType;
 
 /// Every event of the platform, service by service.
 pub fn events() -> Vec<EventType> {

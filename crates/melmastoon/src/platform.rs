@@ -1,10 +1,10 @@
 //! The platform as data: grammar, services, profiles, retention, policy.
 
-use karwan_envelope::cause::Residency;
-use karwan_envelope::ids::Form;
-use karwan_envelope::profile::{CLOUDEVENTS, Profile, RetentionClass, Wire};
-use karwan_envelope::subject::{Exception, Grammar, Service};
-use karwan_registry::platform::{CrossTenantRead, EnvelopeSchema, Platform, Policy, Sample, SchemaAddress};
+use karwan::envelope::cause::Residency;
+use karwan::envelope::ids::Form;
+use karwan::envelope::profile::{CLOUDEVENTS, Profile, RetentionClass, Wire};
+use karwan::envelope::subject::{Exception, Grammar, Service};
+use karwan::registry::platform::{CrossTenantRead, EnvelopeSchema, Platform, Policy, Sample, SchemaAddress};
 
 use crate::workers::WORKERS;
 

@@ -1,13 +1,13 @@
 //! Values that several services' events share: languages, stays, guests, prices.
 //!
 //! Invariant: a value means the same in every event that carries it, so a consumer need not ask who wrote it.
-//! Not here: ids (`ids`), instants and amounts (`karwan_envelope`).
+//! Not here: ids (`ids`), instants and amounts (`karwan::envelope`).
 
 use std::fmt;
 use std::str::FromStr;
 
-use karwan_envelope::money::{Currency, Micros, Money};
-use karwan_envelope::time::{Date, Timestamp};
+use karwan::envelope::money::{Currency, Micros, Money};
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -332,9 +332,11 @@ pub enum RefundRule {
 #[serde(rename_all = "camelCase")]
 pub struct PaymentChoice {
     /// The rail.
+    #[schemars(extend("x-payment" = "method"))]
     pub rail: PaymentRail,
     /// The stored method to charge; absent on rails that have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "method"))]
     pub payment_method_id: Option<PaymentMethodId>,
 }
 

@@ -8,7 +8,7 @@
 //! spread over many lanes finds no batch to share one. [`WORKERS`] is the table with [`LANES_MAX`] lanes a consumer at most; that
 //! is what the platform carries, so that a consumer of one of these services that says nothing of lanes has them from here.
 
-use karwan_registry::platform::Workers;
+use karwan::registry::platform::Workers;
 
 /// The most lanes of one consumer: as many processes can share it, and a busy one still fills its batches.
 pub const LANES_MAX: u16 = 8;

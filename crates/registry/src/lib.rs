@@ -6,7 +6,7 @@ pub mod bundle;
 pub mod catalogue;
 pub mod check;
 pub mod contract;
-mod event;
+pub mod event;
 pub mod evolution;
 pub mod files;
 pub mod hash;

@@ -32,6 +32,10 @@ pub const LAYERS: &[&str] = &[
 /// Written as any user would write theirs, so none knows another.
 const PLATFORMS: &[&str] = &["melmastoon", "learning", "panorama"];
 
+/// Those of them that do something, and the layers below the façade: a platform takes them from `karwan`, as any user does.
+const FACADE_USERS: &[&str] = &["melmastoon"];
+const BELOW_FACADE: &[&str] = &["derive", "envelope", "registry", "store", "broker", "engine"];
+
 /// What tests share: anything below the binary may be used in it, and only tests use it.
 const TESTKIT: &str = "testkit";
 
@@ -77,6 +81,9 @@ fn refusal(user: &str, used: &str, only_tests: bool) -> Option<&'static str> {
     }
     if PLATFORMS.contains(&user) && PLATFORMS.contains(&used) {
         return Some("platforms do not know each other");
+    }
+    if FACADE_USERS.contains(&user) && BELOW_FACADE.contains(&used) {
+        return Some("a platform is written against `karwan` alone, as any user's code is");
     }
     (rank(used) >= rank(user)).then_some("a crate uses only those before it in the order of layers")
 }

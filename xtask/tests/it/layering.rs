@@ -50,6 +50,19 @@ fn not_even_its_tests_may_use_those_behind_it() {
 }
 
 #[test]
+fn a_platform_that_does_something_knows_the_facade_and_nothing_below_it() {
+    check(
+        &[("melmastoon", &["karwan", "http", "dev:sandbox", "dev:testkit", "envelope", "dev:store"])],
+        &[
+            "crates/melmastoon/Cargo.toml: layering: `melmastoon` depends on `envelope`: \
+             a platform is written against `karwan` alone, as any user's code is",
+            "crates/melmastoon/Cargo.toml: layering: `melmastoon` depends on `store`: \
+             a platform is written against `karwan` alone, as any user's code is",
+        ],
+    );
+}
+
+#[test]
 fn platforms_do_not_know_each_other() {
     check(
         &[("learning", &["melmastoon"])],

@@ -149,6 +149,7 @@ impl Furnished {
             check_out: Date::from_unix_days(today + ahead + 2),
             rooms: vec![Party { adults: 2, children: 0 }; rooms],
             locale: "ps".parse().expect("a locale"),
+            currency: None,
             booking_intent_id: None,
         };
         let mut asks = context.clone();

@@ -3,9 +3,9 @@
 //!
 //! Not here: prompts and outputs. An output is a stored file or a hash; neither goes through the log.
 
-use karwan_envelope::money::Money;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::Money;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -303,6 +303,7 @@ pub enum AnomalySubject {
     /// A payment.
     Payment {
         /// The intent.
+        #[schemars(extend("x-payment" = "reference"))]
         payment_intent_id: PaymentIntentId,
     },
     /// The use of a key.

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a snapshot is read across tenants, so it holds sums and counts, and says nothing about a person.
 
-use karwan_envelope::money::{Currency, Micros};
-use karwan_envelope::time::{Date, Timestamp};
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::{Currency, Micros};
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use karwan_envelope::ids::TenantId;
-use karwan_envelope::time::{Date, Timestamp};
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::ids::TenantId;
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

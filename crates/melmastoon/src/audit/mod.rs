@@ -6,7 +6,7 @@ pub mod state;
 pub mod work;
 
 use karwan::KindType;
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 use self::events::{EntryAppended, MerkleAnchored};
 

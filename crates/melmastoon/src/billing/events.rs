@@ -1,8 +1,8 @@
 //! Folios and invoices.
 
-use karwan_envelope::money::Money;
-use karwan_envelope::time::{Date, Timestamp};
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::Money;
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -150,8 +150,10 @@ pub struct FolioChargePosted {
 #[serde(rename_all = "camelCase")]
 pub struct DueNow {
     /// How much.
+    #[schemars(extend("x-payment" = "amount"))]
     pub amount: Money,
     /// How it is to be paid.
+    #[schemars(extend("x-payment" = "method"))]
     pub payment: PaymentChoice,
 }
 
@@ -184,9 +186,11 @@ pub struct FolioRefundPosted {
     pub guest_id: GuestId,
     /// The refund that moved the money; absent when none has yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
     pub refund_id: Option<RefundId>,
     /// The payment that is given back; absent when it was in cash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: Option<PaymentIntentId>,
     /// Why.
     pub reason: FolioRefundReason,
@@ -194,6 +198,7 @@ pub struct FolioRefundPosted {
     #[schemars(length(min = 1, max = 200))]
     pub description: String,
     /// How much, taxes included, as a positive amount.
+    #[schemars(extend("x-payment" = "amount"))]
     pub amount: Money,
     /// The taxes in it.
     pub tax: Money,

@@ -6,7 +6,7 @@ mod events;
 pub mod folio;
 pub mod work;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     BilledTo, ChargeKind, DueNow, FolioChargePosted, FolioClosed, FolioLine, FolioOpened, FolioRefundPosted,

@@ -1,7 +1,7 @@
 //! Stored files. Not here: their bytes, their signed addresses, and their place in the object store.
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

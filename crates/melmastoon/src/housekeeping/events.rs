@@ -1,7 +1,7 @@
 //! Tasks and room states, as the housekeeping board and the check-out saga read them.
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ pub mod state;
 pub mod work;
 
 use karwan::KindType;
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     AccountKind, DeactivationReason, DeviceBound, DevicePlatform, DeviceUnbound, MfaEnrolled, MfaMethod,

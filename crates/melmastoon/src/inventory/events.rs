@@ -1,7 +1,7 @@
 //! Allocations, stop-sells, and the guard against overselling.
 
-use karwan_envelope::time::{Date, Timestamp};
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

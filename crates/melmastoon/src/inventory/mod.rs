@@ -9,7 +9,7 @@ mod events;
 pub mod state;
 pub mod work;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     AllocatedRoom, AllocationCommitted, AllocationReallocated, AllocationReleased, BlockedOperation, OversellBlocked,

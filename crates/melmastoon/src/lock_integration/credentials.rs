@@ -4,8 +4,8 @@
 //! `revoked` happen at most once each.
 //! Not here: the vendor's reference to the credential, which stays inside the adapter.
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 

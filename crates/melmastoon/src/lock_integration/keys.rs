@@ -1,7 +1,7 @@
 //! What the staff hold and use: master keys for a shift, and the desk's card encoder.
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,9 @@
 //!
 //! Invariant: `vendor_ref` exists only here. The reconciler checks the signature and the certificate, and strips it.
 
-use karwan_envelope::ids::TenantId;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::ids::TenantId;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -17,7 +17,7 @@ pub mod vendor;
 pub mod work;
 
 use karwan::KindType;
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use self::credentials::KeyCredentialIssued;
 use self::credentials::{

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use karwan_envelope::ids::BadId;
-use karwan_envelope::time::Timestamp;
+use karwan::envelope::ids::BadId;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Work orders, as room states, boards and cost reports read them.
 
-use karwan_envelope::money::Money;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::Money;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Outbound messages. Neither the address nor the text is here: the recipient is an id, the text is a template.
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ pub mod templates;
 pub mod work;
 
 use karwan::KindType;
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 use self::events::{MessageBounced, MessageDelivered, MessageDispatched};
 

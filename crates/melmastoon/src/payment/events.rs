@@ -1,8 +1,8 @@
 //! Payment intents, refunds, and cash.
 
-use karwan_envelope::money::Money;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::Money;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,7 @@ use crate::values::PaymentRail;
 )]
 pub struct IntentCreated {
     /// The intent.
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: PaymentIntentId,
     /// The folio; still a draft before check-in.
     pub folio_id: FolioId,
@@ -40,11 +41,14 @@ pub struct IntentCreated {
     /// What it pays for.
     pub purpose: PaymentPurpose,
     /// The rail that the money takes.
+    #[schemars(extend("x-payment" = "method"))]
     pub rail: PaymentRail,
     /// The stored method; absent on rails that have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "method"))]
     pub payment_method_id: Option<PaymentMethodId>,
     /// How much.
+    #[schemars(extend("x-payment" = "amount"))]
     pub amount: Money,
     /// When it was created.
     pub created_at: Timestamp,
@@ -79,6 +83,7 @@ pub enum PaymentPurpose {
 )]
 pub struct IntentCaptured {
     /// The intent.
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: PaymentIntentId,
     /// The folio.
     pub folio_id: FolioId,
@@ -92,10 +97,13 @@ pub struct IntentCaptured {
     /// What it pays for.
     pub purpose: PaymentPurpose,
     /// The rail that the money takes.
+    #[schemars(extend("x-payment" = "method"))]
     pub rail: PaymentRail,
     /// How much the intent is for.
+    #[schemars(extend("x-payment" = "amount"))]
     pub amount: Money,
     /// How much was received.
+    #[schemars(extend("x-payment" = "amount"))]
     pub received: Money,
     /// When it was captured.
     pub captured_at: Timestamp,
@@ -117,6 +125,7 @@ pub struct IntentCaptured {
 )]
 pub struct IntentFailed {
     /// The intent.
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: PaymentIntentId,
     /// How often it was tried.
     #[schemars(range(min = 1, max = 100))]
@@ -133,10 +142,13 @@ pub struct IntentFailed {
     /// What it was to pay for.
     pub purpose: PaymentPurpose,
     /// The rail that the money takes.
+    #[schemars(extend("x-payment" = "method"))]
     pub rail: PaymentRail,
     /// How much.
+    #[schemars(extend("x-payment" = "amount"))]
     pub amount: Money,
     /// Why.
+    #[schemars(extend("x-payment" = "failure"))]
     pub reason: PaymentFailure,
     /// When the last attempt failed.
     pub failed_at: Timestamp,
@@ -175,8 +187,10 @@ pub enum PaymentFailure {
 )]
 pub struct IntentRefunded {
     /// The refund.
+    #[schemars(extend("x-payment" = "reference"))]
     pub refund_id: RefundId,
     /// The intent.
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: PaymentIntentId,
     /// The folio.
     pub folio_id: FolioId,
@@ -187,10 +201,13 @@ pub struct IntentRefunded {
     /// Why.
     pub reason: RefundReason,
     /// How it went back.
+    #[schemars(extend("x-payment" = "method"))]
     pub rail: PaymentRail,
     /// How much was given back.
+    #[schemars(extend("x-payment" = "amount"))]
     pub amount: Money,
     /// How much of the capture is left.
+    #[schemars(extend("x-payment" = "amount"))]
     pub captured_left: Money,
     /// When it was refunded.
     pub refunded_at: Timestamp,
@@ -229,6 +246,7 @@ pub enum RefundReason {
 )]
 pub struct CashReconciled {
     /// The intent that promised it.
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: PaymentIntentId,
     /// The folio.
     pub folio_id: FolioId,
@@ -237,10 +255,13 @@ pub struct CashReconciled {
     /// The property.
     pub property_id: PropertyId,
     /// What was promised.
+    #[schemars(extend("x-payment" = "amount"))]
     pub expected: Money,
     /// What was counted.
+    #[schemars(extend("x-payment" = "amount"))]
     pub received: Money,
     /// Received less expected; negative when short.
+    #[schemars(extend("x-payment" = "amount"))]
     pub difference: Money,
     /// Who counted it.
     #[schemars(extend("x-pii" = "identifier"))]

@@ -8,7 +8,7 @@ pub mod port;
 pub mod state;
 pub mod work;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     CashReconciled, IntentCaptured, IntentCreated, IntentFailed, IntentRefunded, PaymentFailure, PaymentPurpose,

@@ -6,12 +6,13 @@ use karwan::envelope::money::Currency;
 use karwan::{Context, Store, TenantTx};
 
 use super::decide::{Ask, Book, forget_at, offer};
-use super::state::{House, Plan, Prices, Quote, Sleeps, Terms};
+use super::exchange::{Rate, key as exchange_key};
+use super::state::{Exchange, House, Plan, Prices, Quote, Sleeps, Terms};
 use super::work::QUOTE_EXPIRED;
 use super::{CalendarDay, CalendarSource, CalendarUpdated, CancellationTerms, MealPlan, RatePlanPublished};
 use crate::ids::{PropertyId, QuoteId, RatePlanId, RoomTypeId};
 use crate::refusal::Refusal;
-use crate::values::{LocalText, Offer};
+use crate::values::{CurrencySnapshot, LocalText, Offer};
 
 /// The most days whose prices are set at once.
 pub const DAYS_MAX: usize = 366;
@@ -107,6 +108,32 @@ pub async fn set_prices(
     store.unit::<_, Refusal, _>(context, unit).await.map(drop)
 }
 
+/// Says how a guest's currency stands to a property's: units of the property's for one of the guest's, as a decimal. Quotes that
+/// were made before keep theirs. Nobody is told: a rate is told with the quotes that are made at it.
+pub async fn set_exchange_rate(
+    store: &Store,
+    context: &Context,
+    guest_currency: Currency,
+    property_currency: Currency,
+    rate: &str,
+) -> Result<(), Refusal> {
+    if guest_currency == property_currency {
+        return Err(Refusal::invalid("currency", format!("{guest_currency} stands to itself as it does")));
+    }
+    if Rate::parse(rate).is_none() {
+        return Err(Refusal::invalid("rate", "a decimal above 0, with at most 12 digits on each side of its point"));
+    }
+    let unit = async |tx: TenantTx| {
+        let taken_at = tx.now();
+        tx.find::<Exchange>(&exchange_key(guest_currency, property_currency)).await?;
+        tx.put(Exchange {
+            rate: CurrencySnapshot { guest_currency, property_currency, rate: rate.to_owned(), taken_at },
+        });
+        Ok(())
+    };
+    store.unit::<_, Refusal, _>(context, unit).await.map(drop)
+}
+
 /// What a stay costs; the price holds for a quarter of an hour.
 pub async fn quote(store: &Store, context: &Context, ask: &Ask) -> Result<Offer, Refusal> {
     let nights = ask.check_out.unix_days().saturating_sub(ask.check_in.unix_days());
@@ -136,11 +163,18 @@ async fn book(tx: &TenantTx, ask: &Ask) -> Result<Book, Refusal> {
         let key = Prices::key(ask.rate_plan_id, ask.room_type_id, block);
         days.extend(tx.peek::<Prices>(&key).await?.map(|prices| prices.days).unwrap_or_default());
     }
+    let house = house.ok_or_else(|| Refusal::not_found("property", ask.property_id))?;
+    let plan = plan.ok_or_else(|| Refusal::not_found("rate plan", ask.rate_plan_id))?;
+    let mut exchange = Vec::new();
+    for currency in ask.currency.into_iter().chain([plan.published.currency]) {
+        exchange.extend(tx.peek::<Exchange>(&exchange_key(currency, house.currency)).await?.map(|known| known.rate));
+    }
     Ok(Book {
         terms: terms.ok_or_else(|| Refusal::not_found("settings of the tenant of", ask.property_id))?,
-        house: house.ok_or_else(|| Refusal::not_found("property", ask.property_id))?,
+        house,
         sleeps: sleeps.ok_or_else(|| Refusal::not_found("room type", ask.room_type_id))?,
-        plan: plan.ok_or_else(|| Refusal::not_found("rate plan", ask.rate_plan_id))?,
+        plan,
         days,
+        exchange,
     })
 }

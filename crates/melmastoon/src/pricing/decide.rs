@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use karwan::envelope::money::{Micros, Money};
+use karwan::envelope::money::{Currency, Micros, Money};
 use karwan::envelope::time::{Date, Timestamp};
 
+use super::exchange::{Rate, converted};
 use super::state::{House, Plan, Sleeps, Terms, in_language};
 use super::{CalendarDay, CancellationTerms};
 use crate::house_time::window;
@@ -39,6 +40,8 @@ pub struct Ask {
     pub rooms: Vec<Party>,
     /// The guest's language.
     pub locale: Locale,
+    /// The currency that the guest pays in; absent for that of the rate plan.
+    pub currency: Option<Currency>,
     /// The funnel's intent.
     pub booking_intent_id: Option<BookingIntentId>,
 }
@@ -56,11 +59,13 @@ pub struct Book {
     pub plan: Plan,
     /// The prices of the nights.
     pub days: BTreeMap<Date, CalendarDay>,
+    /// How the guest's currency and the plan's stand to the house's, where they differ and that is known.
+    pub exchange: Vec<CurrencySnapshot>,
 }
 
 /// The offer for what is asked, or why there is none.
 pub fn offer(ask: &Ask, book: &Book, id: QuoteId, now: Timestamp) -> Result<Offer, Refusal> {
-    let Book { terms, house, sleeps, plan, days } = book;
+    let Book { terms, house, sleeps, plan, .. } = book;
     if !terms.sells {
         return Err(Refusal::SalesStopped);
     }
@@ -68,8 +73,8 @@ pub fn offer(ask: &Ask, book: &Book, id: QuoteId, now: Timestamp) -> Result<Offe
     let stay = window(&house.time_zone, hours, ask.check_in, ask.check_out);
     let stay = stay.ok_or_else(|| Refusal::invalid("checkOut", "a stay ends after it begins"))?;
     sellable(ask, book, &stay)?;
-    let (nights, net, tax) = priced(ask, terms, days)?;
-    let currency = plan.published.currency;
+    let currency = ask.currency.unwrap_or(plan.published.currency);
+    let (nights, net, tax) = priced(ask, book, currency)?;
     let money = |micros: i128| Money { amount_micro: Micros::new(micros), currency };
     let room = |party: &Party| BookedRoom {
         room_type_id: ask.room_type_id,
@@ -93,13 +98,7 @@ pub fn offer(ask: &Ask, book: &Book, id: QuoteId, now: Timestamp) -> Result<Offe
             total: money(net + tax),
             tax: money(tax),
             nights,
-            // The guest pays in the house's currency; another one comes with exchange rates.
-            currency_snapshot: CurrencySnapshot {
-                guest_currency: currency,
-                property_currency: house.currency,
-                rate: "1".to_owned(),
-                taken_at: now,
-            },
+            currency_snapshot: snapshot(book, currency, now)?,
             expires_at: now.plus_ms(QUOTE_MS),
         },
         cancellation: policy(&plan.published.cancellation, &stay),
@@ -107,19 +106,45 @@ pub fn offer(ask: &Ask, book: &Book, id: QuoteId, now: Timestamp) -> Result<Offe
     })
 }
 
-/// Each night without its tax, what they add up to, and the tax.
-fn priced(
-    ask: &Ask,
-    terms: &Terms,
-    days: &BTreeMap<Date, CalendarDay>,
-) -> Result<(Vec<NightPrice>, i128, i128), Refusal> {
+/// How a currency stands to the house's, frozen.
+fn snapshot(book: &Book, of: Currency, now: Timestamp) -> Result<CurrencySnapshot, Refusal> {
+    let property_currency = book.house.currency;
+    if of == property_currency {
+        let rate = "1".to_owned();
+        return Ok(CurrencySnapshot { guest_currency: of, property_currency, rate, taken_at: now });
+    }
+    let same = |known: &&CurrencySnapshot| (known.guest_currency, known.property_currency) == (of, property_currency);
+    let known = book.exchange.iter().find(same).cloned();
+    known.ok_or_else(|| Refusal::invalid("currency", format!("how {of} stands to {property_currency} is not known")))
+}
+
+/// From the currency of the plan's prices to the guest's: both stand to the house's.
+fn rates(book: &Book, currency: Currency) -> Result<(Rate, Rate), Refusal> {
+    let of = book.plan.published.currency;
+    if of == currency {
+        return Ok((Rate::ONE, Rate::ONE));
+    }
+    let rate = |of: Currency| {
+        let known = snapshot(book, of, Timestamp::from_unix_ms(0))?;
+        Rate::parse(&known.rate).ok_or_else(|| Refusal::invalid("currency", format!("the rate of {of} is none")))
+    };
+    Ok((rate(of)?, rate(currency)?))
+}
+
+/// Each night without its tax, what they add up to, and the tax. A price is converted before it is taxed and added up, so that
+/// everything after it is whole in one currency.
+fn priced(ask: &Ask, book: &Book, currency: Currency) -> Result<(Vec<NightPrice>, i128, i128), Refusal> {
+    let Book { terms, days, .. } = book;
+    let (from, to) = rates(book, currency)?;
     let (mut nights, mut shown) = (Vec::new(), 0);
     for _ in &ask.rooms {
         for date in (ask.check_in.unix_days()..ask.check_out.unix_days()).map(Date::from_unix_days) {
             let day = days.get(&date).filter(|day| !day.closed);
             let day = day.ok_or_else(|| Refusal::invalid("checkIn", format!("{date} is not sold under this rate")))?;
-            shown += day.price_micro.get();
-            let amount_micro = Micros::new(without_tax(day.price_micro.get(), terms));
+            let price = converted(day.price_micro.get(), from, to);
+            let price = price.ok_or_else(|| Refusal::invalid("currency", "a price is too large at this rate"))?;
+            shown += price;
+            let amount_micro = Micros::new(without_tax(price, terms));
             nights.push(NightPrice { date, room_type_id: ask.room_type_id, amount_micro });
         }
     }

@@ -1,8 +1,8 @@
 //! Rate plans, calendars, deltas and quotes.
 
-use karwan_envelope::money::{Currency, Micros, Money};
-use karwan_envelope::time::{Date, Timestamp};
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::{Currency, Micros, Money};
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -232,6 +232,7 @@ pub struct DeltaApplied {
     /// The taxes in it.
     pub delta_tax: Money,
     /// How it is to be paid.
+    #[schemars(extend("x-payment" = "method"))]
     pub payment: PaymentChoice,
     /// When it was applied.
     pub applied_at: Timestamp,

@@ -3,10 +3,11 @@
 pub mod commands;
 pub mod decide;
 mod events;
+pub mod exchange;
 pub mod state;
 pub mod work;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     CalendarDay, CalendarSource, CalendarUpdated, CancellationTerms, DeltaApplied, MealPlan, QuoteExpired,

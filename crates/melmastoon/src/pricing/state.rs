@@ -7,9 +7,9 @@ use karwan::envelope::time::{Date, Timestamp};
 use karwan::{Document, Kind};
 use serde::{Deserialize, Serialize};
 
-use super::{CalendarDay, RatePlanPublished};
+use super::{CalendarDay, RatePlanPublished, exchange};
 use crate::ids::{BookingIntentId, PropertyId, QuoteId, RatePlanId, ReservationId, RoomTypeId};
-use crate::values::{LocalText, Locale, Offer, Party, QuoteSnapshot};
+use crate::values::{CurrencySnapshot, LocalText, Locale, Offer, Party, QuoteSnapshot};
 
 /// What a tenant's settings say of prices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,6 +135,20 @@ impl Document for Prices {
     const KIND: Kind = Kind::named("pricing_prices");
     fn id(&self) -> String {
         Self::key(self.rate_plan_id, self.room_type_id, self.block)
+    }
+}
+
+/// How a guest's currency stands to a property's; the last one that was told counts, and quotes keep the one they were made at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// The rate, as a quote freezes it.
+    pub rate: CurrencySnapshot,
+}
+
+impl Document for Exchange {
+    const KIND: Kind = Kind::named("pricing_exchange");
+    fn id(&self) -> String {
+        exchange::key(self.rate.guest_currency, self.rate.property_currency)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What happens to properties, rooms and amenities.
 
-use karwan_envelope::money::Currency;
-use karwan_envelope::time::{Date, Timestamp};
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::Currency;
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

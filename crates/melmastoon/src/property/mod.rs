@@ -6,7 +6,7 @@ pub mod commands;
 mod events;
 pub mod state;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     Address, AmenityChanged, ArchiveReason, Bed, BedKind, PropertyCreated, PropertyKind, RoomAdded, RoomArchived,

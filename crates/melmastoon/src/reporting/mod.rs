@@ -2,7 +2,7 @@
 
 pub mod events;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 use self::events::ReportGenerated;
 

@@ -1,8 +1,8 @@
 //! The booking: held, confirmed, changed, cancelled.
 
-use karwan_envelope::money::Money;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::Money;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,7 @@ pub struct BookingHeld {
     /// What cancelling costs.
     pub cancellation: CancellationPolicy,
     /// How it is to be paid.
+    #[schemars(extend("x-payment" = "method"))]
     pub payment: PaymentChoice,
     /// How much is to be captured before it is confirmed; zero for cash on arrival.
     pub due_now: Money,
@@ -147,13 +148,16 @@ pub struct BookingConfirmed {
     /// What cancelling costs.
     pub cancellation: CancellationPolicy,
     /// How it was or will be paid.
+    #[schemars(extend("x-payment" = "method"))]
     pub payment: PaymentChoice,
     /// The payment intent; absent for an imported booking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: Option<PaymentIntentId>,
     /// What was received.
     pub paid: Money,
     /// What is still to be paid.
+    #[schemars(extend("x-payment" = "amount"))]
     pub balance_due: Money,
     /// The draft folio.
     pub folio_id: FolioId,
@@ -209,12 +213,15 @@ pub struct BookingCancelled {
     /// The price; what revenue is taken back from.
     pub quote: QuoteSnapshot,
     /// What is given back.
+    #[schemars(extend("x-payment" = "amount"))]
     pub refund: RefundDecision,
     /// The payment to refund; absent when none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: Option<PaymentIntentId>,
     /// How it had been paid; absent when it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "method"))]
     pub rail: Option<PaymentRail>,
     /// The folio.
     pub folio_id: FolioId,
@@ -357,6 +364,7 @@ pub struct BookingDatesChanged {
     /// What cancelling costs, for the window after.
     pub cancellation: CancellationPolicy,
     /// How a delta is to be paid.
+    #[schemars(extend("x-payment" = "method"))]
     pub payment: PaymentChoice,
     /// The folio.
     pub folio_id: FolioId,
@@ -415,6 +423,7 @@ pub struct BookingFraudFlagged {
     pub anomaly_id: Option<AnomalyId>,
     /// The payment in doubt, when one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: Option<PaymentIntentId>,
     /// Who flagged it; absent when a rule did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ pub mod saga;
 mod stay;
 pub mod work;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     BookingCancelled, BookingConfirmed, BookingDatesChanged, BookingFraudFlagged, BookingHeld, BookingModified,

@@ -1,8 +1,8 @@
 //! The stay: check-in, check-out, early check-out, no-show.
 
-use karwan_envelope::money::Money;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::Money;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,7 @@ pub struct CheckInStarted {
     /// What was received so far.
     pub paid: Money,
     /// What is still to be paid.
+    #[schemars(extend("x-payment" = "amount"))]
     pub balance_due: Money,
     /// Whether a digital key is wanted.
     pub issue_key: bool,
@@ -192,6 +193,7 @@ pub struct CheckOutStarted {
     /// The folio to settle and close.
     pub folio_id: FolioId,
     /// How a remainder is to be paid.
+    #[schemars(extend("x-payment" = "method"))]
     pub payment: PaymentChoice,
     /// Who let the guest go; absent when the guest did it alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -290,9 +292,11 @@ pub struct EarlyCheckout {
     /// The folio.
     pub folio_id: FolioId,
     /// What is given back.
+    #[schemars(extend("x-payment" = "amount"))]
     pub refund: RefundDecision,
     /// The payment to refund; absent when none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: Option<PaymentIntentId>,
     /// Who reported it; absent when the guest did it alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -338,9 +342,11 @@ pub struct NoShow {
     /// The price; what revenue is corrected from.
     pub quote: QuoteSnapshot,
     /// What is given back, and the fee that is kept.
+    #[schemars(extend("x-payment" = "amount"))]
     pub refund: RefundDecision,
     /// The payment to refund; absent when none was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
     pub payment_intent_id: Option<PaymentIntentId>,
     /// The folio.
     pub folio_id: FolioId,

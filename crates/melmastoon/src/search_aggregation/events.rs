@@ -3,9 +3,9 @@
 //! Invariant: `indexed` is read across tenants, so it says nothing about a person or a payment: no guest, no staff, no
 //! reservation, only what the property shows to everybody.
 
-use karwan_envelope::money::{Currency, Micros};
-use karwan_envelope::time::{Date, Timestamp};
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::money::{Currency, Micros};
+use karwan::envelope::time::{Date, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Shifts: what begins and ends a staff member's master key and share of the tasks.
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

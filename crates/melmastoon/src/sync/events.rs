@@ -1,7 +1,7 @@
 //! Device sync, as the `sync.status` stream and the operator's list of conflicts read it.
 
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

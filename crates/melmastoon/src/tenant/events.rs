@@ -1,9 +1,9 @@
 //! What happens to tenants and their members.
 
-use karwan_envelope::ids::TenantId;
-use karwan_envelope::money::Currency;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::ids::TenantId;
+use karwan::envelope::money::Currency;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

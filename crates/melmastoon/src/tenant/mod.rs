@@ -4,7 +4,7 @@ pub mod commands;
 mod events;
 pub mod state;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{
     KeyPolicy, Plan, PropertyDeactivated, PropertyDeactivationReason, RoleGranted, SettingsArea, SettingsChanged,

@@ -1,8 +1,8 @@
 //! What happens to presets, brand tokens and content blocks.
 
-use karwan_envelope::ids::TenantId;
-use karwan_envelope::time::Timestamp;
-use karwan_registry::Event;
+use karwan::Event;
+use karwan::envelope::ids::TenantId;
+use karwan::envelope::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 mod events;
 
-use karwan_registry::{EventType, events};
+use karwan::{EventType, events};
 
 pub use events::{BrandToken, ContentBlockChanged, PresetPublished, TokensChanged};
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::{Expect, expect};
-use karwan_registry::check;
-use karwan_registry::files::{self, Topics, Tree};
-use karwan_registry::hash::hash;
-use karwan_registry::{AiRule, Catalogue, Row, Tenancy, schema};
+use karwan::registry::check;
+use karwan::registry::files::{self, Topics, Tree};
+use karwan::registry::hash::hash;
+use karwan::registry::{AiRule, Catalogue, Row, Tenancy, schema};
 use melmastoon::platform::{GRAMMAR, PLATFORM, SERVICES};
 use serde_json::Value;
 
@@ -212,7 +212,7 @@ fn the_exceptions_of_the_grammar_are_pinned() {
 
 #[test]
 fn every_other_name_follows_the_grammar() {
-    let strict = karwan_envelope::subject::Grammar { exceptions: &[], ..GRAMMAR };
+    let strict = karwan::envelope::subject::Grammar { exceptions: &[], ..GRAMMAR };
     let pinned: BTreeSet<&str> = GRAMMAR.exceptions.iter().map(|it| it.subject).collect();
     for subject in rows().keys() {
         assert_eq!(strict.parse(subject).is_err(), pinned.contains(subject.as_str()), "{subject}");
@@ -389,7 +389,7 @@ fn lock_schemas_answer_to_both_published_addresses() {
 /// the prefixes that documents 002 and 004 show.
 #[test]
 fn public_ids_have_the_documents_prefixes() {
-    use karwan_envelope::ids::{Id, Kind, TenantId};
+    use karwan::envelope::ids::{Id, Kind, TenantId};
     use melmastoon::ids::{
         AccessAttemptId, BookingIntentId, DeliveryId, DeviceId, EncoderSessionId, FolioId, GuestId, HousekeepingTaskId,
         KeyCredentialId, LockDeviceId, MasterKeyId, MediaId, PaymentIntentId, PaymentMethodId, PropertyId,

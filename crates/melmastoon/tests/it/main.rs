@@ -5,6 +5,7 @@ mod audit;
 mod booking;
 mod cancellation;
 mod catalogue;
+mod currency;
 mod desk;
 mod iam;
 mod inputs;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use karwan_registry::{Event, EventType, Tenancy, schema};
+use karwan::registry::{Event, EventType, Tenancy, schema};
 use melmastoon::audit::events::MerkleTree;
 use melmastoon::lock_integration::credentials::{
     KeyCredentialFailed, KeyCredentialIssued, KeyCredentialRequested, KeyCredentialRevoked, KeyCredentialSuspended,

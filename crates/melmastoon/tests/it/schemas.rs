@@ -127,3 +127,35 @@ fn names_addresses_and_numbers_of_persons_are_marked_everywhere() {
         melmastoon.property.property.created.v1/phone"#]]
     .assert_eq(&bare.into_iter().collect::<Vec<_>>().join("\n"));
 }
+
+/// R-400: the inventory of payment data, by class.
+#[test]
+fn payment_data_is_marked() {
+    let mut classes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    every_schema(|_, name, schema| {
+        if let Some(class) = schema["x-payment"].as_str() {
+            classes.entry(class.to_owned()).or_default().insert(name.to_owned());
+        }
+    });
+    let names = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = classes.iter().map(|(class, of)| format!("{class}: {}", names(of))).collect();
+    expect![[r#"
+        amount: amount balanceDue capturedLeft difference expected received refund
+        failure: reason
+        method: payment paymentMethodId rail
+        reference: paymentIntentId refundId"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+/// A field by one of these names is about a payment wherever it stands.
+#[test]
+fn means_and_references_of_payments_are_marked_everywhere() {
+    let of_payment = ["payment", "paymentMethodId", "paymentIntentId", "refundId", "rail", "refund", "balanceDue"];
+    let mut bare = BTreeSet::new();
+    every_schema(|place, name, schema| {
+        if of_payment.contains(&name) && schema.get("x-payment").is_none() {
+            bare.insert(place.to_owned());
+        }
+    });
+    assert_eq!(bare, BTreeSet::new());
+}

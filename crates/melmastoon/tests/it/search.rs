@@ -10,6 +10,8 @@ use melmastoon::inventory::{AllocationCommitted, AllocationReleased};
 use melmastoon::search_aggregation::events::{EvictionReason, ListingEvicted, ListingIndexed};
 use melmastoon::search_aggregation::{self as search, commands, work};
 use melmastoon::values::DateRange;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::desk::{Desk, run};
@@ -171,6 +173,67 @@ fn what_events_say_of_persons_is_not_in_the_index() {
         }
         desk.close().await;
     });
+}
+
+/// Prices were paid for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, karwan::Event)]
+#[serde(rename_all = "camelCase")]
+#[event(
+    subject = "melmastoon.pricing.calendar.paid.v1",
+    owner = "pricing-service",
+    retention = "warm",
+    key = "{property}",
+    idempotency = "{property}"
+)]
+struct CalendarPaid {
+    /// The property.
+    property: String,
+    /// The last digits of the card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "method"))]
+    card_last_four: Option<String>,
+    /// How it was paid.
+    #[serde(default)]
+    steps: Vec<Step>,
+}
+
+/// One of several payments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Step {
+    /// Its number.
+    number: u32,
+    /// What the gateway calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payment" = "reference"))]
+    gateway_reference: Option<String>,
+}
+
+/// whoever adds a payment's field to an event that is projected annotates it, and no handler of the index sees it.
+#[test]
+fn a_field_of_a_payment_that_is_added_to_an_event_does_not_reach_the_index() {
+    let step = Step { number: 1, gateway_reference: Some("ch_7".to_owned()) };
+    let paid =
+        CalendarPaid { property: "serai".to_owned(), card_last_four: Some("4242".to_owned()), steps: vec![step] };
+    let payload = serde_json::to_string(&paid).expect("it can be printed");
+    let seen: CalendarPaid = search::public::stripped(&payload).expect("it can be read without");
+    let step = Step { number: 1, gateway_reference: None };
+    assert_eq!(seen, CalendarPaid { card_last_four: None, steps: vec![step], ..paid });
+}
+
+/// of the event that says most of a payment, what the schemas annotate is gone.
+#[test]
+fn nothing_that_a_booking_says_of_its_payment_passes_to_the_index() {
+    let mut payload = serde_json::to_value(told::confirmed(10)).expect("it can be printed");
+    let schema = melmastoon::reservation::BookingConfirmed::schema_of();
+    for field in ["payment", "paymentIntentId", "balanceDue"] {
+        assert!(payload.get(field).is_some(), "{field} was told");
+    }
+    search::public::strip(&schema, &schema, &mut payload);
+    for field in ["payment", "paymentIntentId", "balanceDue"] {
+        assert_eq!(payload.get(field), None, "{field}");
+    }
+    assert!(payload["quote"]["total"].is_object(), "a price is no payment");
 }
 
 /// Whatever comes in whatever order, and comes again.

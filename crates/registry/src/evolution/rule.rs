@@ -153,7 +153,7 @@ rules! {
         "A `default` was added, changed or removed.";
     PiiChanged "pii-changed" Note Consume
         "check retention, redaction and export of events already stored: they follow the old annotation",
-        "The personal-data annotation `x-pii` changed.";
+        "The annotation of personal data, `x-pii`, or of payments, `x-payment`, changed.";
     DeprecationChanged "deprecation-changed" Note Consume
         "publish the replacement beside it for at least one release, with a deprecation header",
         "`deprecated` was set or lifted.";

@@ -191,8 +191,14 @@ impl World {
 
     /// A quote for one room for two.
     pub async fn quote(&self, check_in: &str, nights: i32) -> Offer {
+        let ask = self.ask(check_in, nights);
+        pricing::quote(self.store(), &from("pricing-service"), &ask).await.expect("it has a price")
+    }
+
+    /// What a guest asks the price of: one room for two.
+    pub fn ask(&self, check_in: &str, nights: i32) -> Ask {
         let check_in = day(check_in);
-        let ask = Ask {
+        Ask {
             property_id: self.property,
             rate_plan_id: self.plan,
             room_type_id: self.room_type,
@@ -200,9 +206,9 @@ impl World {
             check_out: Date::from_unix_days(check_in.unix_days() + nights),
             rooms: vec![Party { adults: 2, children: 0 }],
             locale: "fa-AF".parse().expect("a locale"),
+            currency: None,
             booking_intent_id: None,
-        };
-        pricing::quote(self.store(), &from("pricing-service"), &ask).await.expect("it has a price")
+        }
     }
 
     /// What a guest wants: an offer, paid in a way.

@@ -34,9 +34,11 @@ const JUDGED: [&str; 20] = [
 ];
 
 /// Words that are judged here, each with its rule.
-const NOTED: [(&str, Rule); 5] = [
+const NOTED: [(&str, Rule); 6] = [
     ("default", Rule::DefaultChanged),
     ("x-pii", Rule::PiiChanged),
+    // What is about a payment is kept from others by the same means.
+    ("x-payment", Rule::PiiChanged),
     ("deprecated", Rule::DeprecationChanged),
     ("contentEncoding", Rule::SemanticsChanged),
     ("contentMediaType", Rule::SemanticsChanged),

@@ -258,6 +258,12 @@ pub const ROWS: &[Row] = &[
         "additive: (pii-changed)",
     ),
     (
+        "an annotation of payments taken away is noted",
+        r#"{"properties": {"a": {"type": "string", "x-payment": "method"}}}"#,
+        r#"{"properties": {"a": {"type": "string"}}}"#,
+        "additive: (pii-changed)",
+    ),
+    (
         "a field deprecated is noted",
         r#"{"properties": {"a": {"type": "string"}}}"#,
         r#"{"properties": {"a": {"type": "string", "deprecated": true}}}"#,
