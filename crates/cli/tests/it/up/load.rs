@@ -63,7 +63,7 @@ fn fail_twice(data: &Path) {
     let books = data.join("sandbox").join("locks.jsonl");
     let entries = fs::read_to_string(&books).expect("the maker's books");
     let entries = entries.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let issue = entries.filter(|entry| entry["issue"].is_object()).last().expect("a key was asked for");
+    let issue = entries.rev().find(|entry| entry["issue"].is_object()).expect("a key was asked for");
     let fault = json!({ "fault": { "site": issue["issue"]["site"], "fault": "fail_twice" } });
     let mut books = OpenOptions::new().append(true).open(books).expect("the maker's books");
     writeln!(books, "{fault}").expect("it is written");
