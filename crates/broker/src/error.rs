@@ -1,7 +1,7 @@
 //! What a broker refuses, and what it cannot do. Every variant has a code with a page under `docs/errors/`.
 
 use crate::address::BadAddress;
-use crate::topology::{BadConsumer, Difference, overlap};
+use crate::topology::{BadConsumer, Difference, few, overlap};
 use crate::version::Version;
 
 /// Why a broker did not do what was asked. `Display` omits the source; print the chain.
@@ -197,6 +197,16 @@ pub enum Error {
         /// Who has them, as far as this login may know.
         holders: Vec<String>,
     },
+    /// A stream of the right name is another platform's.
+    #[error("{stream} is not of {platform}: it takes {} of another platform", few(.subjects))]
+    OtherPlatform {
+        /// The stream.
+        stream: String,
+        /// The platform that wants it.
+        platform: &'static str,
+        /// What it takes of another.
+        subjects: Vec<String>,
+    },
     /// A consumer that does not fit the streams.
     #[error("a consumer of a stream is wrong")]
     Consumer(#[from] BadConsumer),
@@ -250,6 +260,7 @@ impl Error {
             | Self::BatchRefused { .. }
             | Self::Topology { .. }
             | Self::Overlap { .. }
+            | Self::OtherPlatform { .. }
             | Self::Consumer(_)
             | Self::Answer { .. } => false,
         }
@@ -278,6 +289,7 @@ impl Error {
             Self::Full { .. } => "broker-full",
             Self::Topology { .. } => "broker-topology",
             Self::Overlap { .. } => "broker-overlap",
+            Self::OtherPlatform { .. } => "broker-other-platform",
             Self::Consumer(_) => "broker-consumer",
             Self::Answer { .. } => "broker-answer",
         }

@@ -40,6 +40,9 @@ impl Error {
             Self::Overlap { .. } => Some(
                 "take the subjects out of that stream (`nats stream edit`), or delete it (`nats stream rm`) where its messages are not needed, and start this again",
             ),
+            Self::OtherPlatform { .. } => Some(
+                "give each platform an account of that server, or a broker, of its own; streams of two platforms have the same names",
+            ),
             Self::Consumer(_) => {
                 Some("mend the topics that it follows; `karwan topology show` says which stream has which")
             }

@@ -17,7 +17,7 @@ use crate::consumer::Consumer;
 use crate::feed::Feed;
 use crate::leases::{Leases, beat, save};
 use crate::node::{Read, ReadAhead, Shared};
-use crate::relay::{self, Letters, Relay};
+use crate::relay::{self, Letters, Relay, Troubles};
 use crate::task::{self, Performer, Timer};
 
 /// How long a lane is held without a beat, by the store's clock, where nothing else is said.
@@ -270,6 +270,12 @@ impl Engine {
             tokio::time::sleep(POLL).await;
         }
         Ok(())
+    }
+
+    /// The streams of this process's relay that take nothing, and why; whoever has it may ask at any time, and of an engine that
+    /// stopped nothing changes any more.
+    pub fn relay_troubles(&self) -> Troubles {
+        self.shared.troubles.clone()
     }
 
     /// Refuses a position of another life of the store: its numbers say nothing of this one.

@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use crate::consumer::Consumer;
 use crate::health::Health;
 use crate::lane::{Lane, Waiting};
+use crate::relay::Troubles;
 use crate::row::Row;
 use crate::turns::{Rank, Turn, Turns};
 pub use ahead::ReadAhead;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub residency: Residency,
     state: Mutex<State>,
     about: Mutex<About>,
+    /// Streams that take nothing of what this process has for them.
+    pub troubles: Troubles,
     turns: Arc<Turns>,
     /// Of consumers in the background.
     background: Arc<Turns>,
@@ -100,7 +103,8 @@ impl Shared {
         let (state, about) = (Mutex::new(State::new(ahead)), Mutex::default());
         let (turns, background) = (Turns::new(BATCHES_MAX), Turns::new(BACKGROUND_MAX));
         let (wake, room) = (Notify::new(), Notify::new());
-        Self { store, clock, random, producer, residency, state, about, turns, background, wake, room }
+        let troubles = Troubles::default();
+        Self { store, clock, random, producer, residency, state, about, troubles, turns, background, wake, room }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -43,11 +43,20 @@ impl fmt::Display for Change {
 
 impl Topology {
     /// Makes what is missing and mends what can be mended; says what it did. What cannot be changed in place stops it, and
-    /// nothing after that is touched.
+    /// nothing after that is touched. Where a stream is another platform's, nothing is touched at all.
     pub async fn apply(&self, broker: &Broker) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
+        let mut streams = Vec::new();
         for wanted in self.wanted(broker.version()?) {
-            apply_stream(broker, &wanted, &mut changes).await?;
+            let info = found(broker, &wanted.name).await?;
+            let others = info.as_ref().map(|info| self.of_others(info, &wanted)).unwrap_or_default();
+            if !others.is_empty() {
+                return Err(Error::OtherPlatform { stream: wanted.name, platform: self.platform, subjects: others });
+            }
+            streams.push((wanted, info));
+        }
+        for (wanted, info) in streams {
+            apply_stream(broker, &wanted, info, &mut changes).await?;
         }
         for consumer in &self.consumers {
             apply_durable(broker, consumer, &mut changes).await?;
@@ -60,7 +69,7 @@ impl Topology {
         let mut differences = Vec::new();
         for wanted in self.wanted(broker.version()?) {
             differences.extend(match found(broker, &wanted.name).await? {
-                Some(info) => compare::stream(&wanted.name, &info.config, &wanted.config),
+                Some(info) => self.differences(&info, &wanted),
                 None => vec![missing(&wanted.name, None)],
             });
         }
@@ -74,6 +83,20 @@ impl Topology {
             });
         }
         Ok(differences)
+    }
+
+    fn of_others(&self, info: &StreamInfo, wanted: &Wanted) -> Vec<String> {
+        compare::of_others(&info.config, &wanted.config, &self.grammar)
+    }
+
+    /// Of a stream that is another's nothing else is asked: it should have nothing of what is wanted.
+    fn differences(&self, info: &StreamInfo, wanted: &Wanted) -> Vec<Difference> {
+        let others = self.of_others(info, wanted);
+        if others.is_empty() {
+            return compare::stream(&wanted.name, &info.config, &wanted.config);
+        }
+        let (stream, what) = (wanted.name.clone(), What::OtherPlatform(others));
+        vec![Difference { stream, durable: None, what, remedy: Remedy::Impossible }]
     }
 }
 
@@ -90,9 +113,14 @@ async fn found(broker: &Broker, stream: &str) -> Result<Option<StreamInfo>, Erro
     }
 }
 
-async fn apply_stream(broker: &Broker, wanted: &Wanted, changes: &mut Vec<Change>) -> Result<(), Error> {
+async fn apply_stream(
+    broker: &Broker,
+    wanted: &Wanted,
+    info: Option<StreamInfo>,
+    changes: &mut Vec<Change>,
+) -> Result<(), Error> {
     let about = About { stream: &wanted.name, ..About::default() };
-    let Some(info) = found(broker, &wanted.name).await? else {
+    let Some(info) = info else {
         let made = broker.ask::<Value>(&format!("STREAM.CREATE.{}", wanted.name), about, &wanted.config).await;
         if let Err(error) = made {
             let subjects = compare::list(&wanted.config, "subjects");
@@ -110,7 +138,7 @@ async fn apply_stream(broker: &Broker, wanted: &Wanted, changes: &mut Vec<Change
         if let Err(error) = broker.ask::<Value>(&format!("STREAM.UPDATE.{}", wanted.name), about, &config).await {
             let lacks = differences.iter().find_map(|one| match &one.what {
                 What::SubjectsMissing(subjects) => Some(subjects.as_slice()),
-                What::Missing | What::SubjectsMore(_) | What::Setting { .. } => None,
+                What::Missing | What::SubjectsMore(_) | What::OtherPlatform(_) | What::Setting { .. } => None,
             });
             return Err(overlap::named(broker, &wanted.name, lacks.unwrap_or_default(), error).await);
         }
@@ -135,7 +163,7 @@ fn merged(mut config: Value, wanted: &Value, differences: &[Difference]) -> Valu
                 config["subjects"] = subjects;
             }
             What::Setting { name, .. } => config[*name] = wanted[*name].clone(),
-            What::Missing | What::SubjectsMore(_) => {}
+            What::Missing | What::SubjectsMore(_) | What::OtherPlatform(_) => {}
         }
     }
     config

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use karwan_envelope::subject::Grammar;
 use serde_json::Value;
 
 /// One thing that is not as the catalogue asks.
@@ -26,6 +27,8 @@ pub enum What {
     SubjectsMissing(Vec<String>),
     /// Subjects that the catalogue does not have.
     SubjectsMore(Vec<String>),
+    /// Subjects of another platform: the stream is not ours, whatever its name.
+    OtherPlatform(Vec<String>),
     /// A setting.
     Setting {
         /// Its name at JetStream.
@@ -67,8 +70,19 @@ impl fmt::Display for Difference {
             What::SubjectsMore(subjects) => {
                 write!(f, "also takes {}, which the catalogue does not have", subjects.join(", "))
             }
+            What::OtherPlatform(subjects) => {
+                write!(f, "takes {}, of another platform", few(subjects))
+            }
             What::Setting { name, found, wanted } => write!(f, "{name} is {found}, and should be {wanted}"),
         }
+    }
+}
+
+/// The first of them, and how many more there are.
+pub(crate) fn few(subjects: &[String]) -> String {
+    match subjects {
+        [first, more @ ..] if !more.is_empty() => format!("{first} and {} more", more.len()),
+        all => all.join(", "),
     }
 }
 
@@ -127,6 +141,22 @@ pub(super) fn list(config: &Value, name: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
+/// Of what a stream takes, the subjects that are of another platform. A platform that prints no prefix knows its own by the
+/// token of a service; what it wants itself is its own, and a wildcard in front is anybody's.
+pub(super) fn of_others(found: &Value, wanted: &Value, grammar: &Grammar<'_>) -> Vec<String> {
+    let (found, wanted) = (list(found, "subjects"), list(wanted, "subjects"));
+    let first = |subject: &str| subject.split('.').next().unwrap_or_default().to_owned();
+    let is_own = |subject: &String| {
+        let token = first(subject);
+        let by_grammar = match grammar.prefix {
+            Some(prefix) => token == prefix,
+            None => grammar.service(&token).is_some(),
+        };
+        by_grammar || matches!(token.as_str(), "*" | ">") || wanted.iter().any(|own| first(own) == token)
+    };
+    found.into_iter().filter(|subject| !is_own(subject)).collect()
+}
+
 fn subjects(found: &[String], wanted: &[String]) -> Vec<(What, Remedy)> {
     let lacks = |these: &[String], those: &[String]| -> Vec<String> {
         these.iter().filter(|one| !those.contains(one)).cloned().collect()
@@ -173,9 +203,10 @@ fn shown(name: &str, value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use karwan_envelope::subject::{Grammar, Service};
     use serde_json::json;
 
-    use super::{Remedy, stream};
+    use super::{Remedy, few, of_others, stream};
 
     fn check(found: &serde_json::Value, expected: &[(&str, Remedy)]) {
         let wanted =
@@ -221,5 +252,31 @@ mod tests {
         );
         let longer = json!({"subjects": ["a.b", "a.c"], "storage": "file", "max_age": 0, "allow_direct": true});
         check(&longer, &[("S: max_age is 0 s, and should be 7 s", Remedy::Kept)]);
+    }
+
+    /// What a stream of `found` has of others, for a platform that wants one topic.
+    fn check_others(prefix: Option<&'static str>, wanted: &str, found: &[&str], others: &[&str]) {
+        let services = &[Service { name: "sales-service", token: "sales" }];
+        let grammar =
+            Grammar { prefix, versioned: true, aggregated: true, partitioned: false, services, exceptions: &[] };
+        let of = of_others(&json!({ "subjects": found }), &json!({ "subjects": [wanted] }), &grammar);
+        assert_eq!(of, others);
+    }
+
+    #[test]
+    fn a_platform_knows_its_own_subjects_by_its_prefix_or_its_services() {
+        let (shop, plain) = ("shop.sales.order.placed.v1", "sales.order.placed.v1");
+        check_others(Some("shop"), shop, &["shop.sales.order.retired.v1", "shop.>", ">", "*.sales"], &[]);
+        check_others(Some("shop"), shop, &[shop, plain, "shopping.a.b"], &[plain, "shopping.a.b"]);
+        check_others(None, plain, &["sales.order.retired.v1", "sales.>", "sales.long.name.of.old"], &[]);
+        check_others(None, plain, &[plain, shop], &[shop]);
+        // A pinned name may begin as no service does.
+        check_others(None, "odd.one.v1", &["odd.other.v1", plain], &[]);
+    }
+
+    #[test]
+    fn of_many_subjects_the_first_is_named_and_the_rest_counted() {
+        let subjects = |all: &[&str]| few(&all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>());
+        assert_eq!([subjects(&["a"]), subjects(&["a", "b", "c"])], ["a", "a and 2 more"]);
     }
 }

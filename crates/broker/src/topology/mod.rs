@@ -19,6 +19,7 @@ use karwan_registry::Catalogue;
 
 pub use self::apply::Change;
 pub(crate) use self::apply::create_durable;
+pub(crate) use self::compare::few;
 pub use self::compare::{Difference, Remedy, What};
 pub(crate) use self::wanted::{durable as wanted_durable, nanos};
 use crate::subscriber::Settings;

@@ -1,5 +1,5 @@
 use expect_test::expect;
-use karwan_broker::topology::names;
+use karwan_broker::topology::{Difference, names};
 use karwan_broker::{Error, Topology};
 use karwan_envelope::subject::Grammar;
 use karwan_registry::Catalogue;
@@ -7,6 +7,9 @@ use karwan_testkit::nats;
 use serde_json::{Value, json};
 
 use crate::fixture::{CANCELLED, CONFIRMED, STREAM, connected, prepared, topology};
+
+/// A topic that the catalogue had once.
+const RETIRED: &str = "melmastoon.reservation.booking.dreamt.v1";
 
 fn hotels() -> Topology {
     Topology::of(&Catalogue::of(&karwan_testkit::platforms::MELMASTOON).expect("a test needs it"))
@@ -141,19 +144,19 @@ async fn applying_adds_subjects_keeps_others_and_lets_messages_live_longer_only(
     let broker = connected(&server).await;
     let day = 24 * 60 * 60 * 1_000_000_000_u64;
     let old = json!({
-        "name": STREAM, "subjects": [CONFIRMED, "retired.topic"], "storage": "file", "retention": "limits",
+        "name": STREAM, "subjects": [CONFIRMED, RETIRED], "storage": "file", "retention": "limits",
         "discard": "old", "max_age": day, "num_replicas": 1, "max_consumers": -1, "max_msgs_per_subject": 77,
     });
     let made = ask(&server.url(), &format!("STREAM.CREATE.{STREAM}"), &old).await;
     assert!(made["error"].is_null(), "{made}");
     let changes: Vec<String> = topology().apply(&broker).await.unwrap().iter().map(ToString::to_string).collect();
     let printed = changes.join("\n");
-    assert!(printed.contains("kept    RESERVATION: also takes retired.topic"), "{printed}");
+    assert!(printed.contains(&format!("kept    RESERVATION: also takes {RETIRED}")), "{printed}");
     assert!(printed.contains("mended  RESERVATION: max_age is 86400 s, and should be 604800 s"), "{printed}");
     assert!(printed.contains("mended  RESERVATION: does not take ") && printed.contains(CANCELLED), "{printed}");
     let config = ask(&server.url(), &format!("STREAM.INFO.{STREAM}"), &json!({})).await["config"].take();
     let subjects: Vec<&str> = config["subjects"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    assert!(subjects.contains(&"retired.topic") && subjects.contains(&CANCELLED), "{subjects:?}");
+    assert!(subjects.contains(&RETIRED) && subjects.contains(&CANCELLED), "{subjects:?}");
     assert_eq!(config["max_msgs_per_subject"], 77, "what nobody asked about stays");
     assert!(topology().check(&broker).await.unwrap().iter().all(|difference| !difference.matters()));
 }
@@ -196,4 +199,42 @@ async fn of_a_subject_that_another_stream_has_it_is_said_which_and_whose() {
     refused(CONFIRMED).await;
     broker.delete_stream("LEGACY").await.unwrap();
     topology().apply(&broker).await.unwrap();
+}
+
+/// Streams are called after services, and two platforms have services of one name.
+#[tokio::test]
+async fn a_stream_of_another_platform_is_refused_and_nothing_at_all_is_touched() {
+    const SHARED: &str = "ANALYTICS";
+    let Some(server) = nats().or_skip() else { return };
+    let broker = connected(&server).await;
+    let courses = Topology::of(&Catalogue::of(&karwan_testkit::platforms::LEARNING).expect("a test needs it"));
+    let config = async || ask(&server.url(), &format!("STREAM.INFO.{SHARED}"), &json!({})).await["config"].take();
+    for (first, second) in [(hotels(), courses.clone()), (courses.clone(), hotels())] {
+        let name = first.stream(SHARED).unwrap().service.clone();
+        first.clone().of_services(&[&name]).apply(&broker).await.unwrap();
+        let before = config().await;
+        let error = second.apply(&broker).await.unwrap_err();
+        assert_eq!(error.code(), "broker-other-platform", "{error:?}");
+        assert!(
+            error.to_string().starts_with(&format!("ANALYTICS is not of {}: it takes ", second.platform())),
+            "{error}"
+        );
+        assert!(
+            error.remedy().is_some_and(|remedy| remedy.contains("an account of that server, or a broker")),
+            "{error:?}"
+        );
+        assert_eq!(config().await, before);
+        let other = second.streams().iter().find(|stream| first.stream(&stream.name).is_none()).unwrap();
+        assert!(!broker.has_stream(&other.name).await.unwrap(), "{} was made", other.name);
+        let found = second.check(&broker).await.unwrap();
+        let about: Vec<String> = found.iter().filter(|one| one.stream == SHARED).map(ToString::to_string).collect();
+        assert!(matches!(&about[..], [one] if one.ends_with(" of another platform")), "{about:?}");
+        assert!(found.iter().all(Difference::matters), "{found:?}");
+        // Of its own, the platform may want more at any time.
+        first.clone().apply(&broker).await.unwrap();
+        for stream in first.streams() {
+            broker.delete_stream(&stream.name).await.unwrap();
+            broker.delete_stream(&stream.letters()).await.unwrap();
+        }
+    }
 }

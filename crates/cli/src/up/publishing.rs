@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use karwan::engine::relay::{Trouble, Troubles};
 use karwan::engine::{Engine, Options, Work};
 use karwan::{Relay, Residency};
 use karwan_broker::{Broker, Error, Topology};
@@ -24,8 +25,8 @@ enum State {
     Away(String),
     /// It is there, and cannot be used as it is: for this reason, until somebody does this.
     Wrong(String, Option<&'static str>),
-    /// It is published to; whether it is there now, the connection knows.
-    Found(Broker),
+    /// It is published to; whether it is there now, the connection knows, and whether it takes anything, the relay.
+    Found(Broker, Troubles),
 }
 
 impl State {
@@ -51,6 +52,7 @@ impl State {
             | Error::Full { .. }
             | Error::Topology { .. }
             | Error::Overlap { .. }
+            | Error::OtherPlatform { .. }
             | Error::Consumer(_)
             | Error::Answer { .. } => {
                 Self::Wrong(format!("{} (docs/errors/{}.md)", away::told(error), error.code()), error.remedy())
@@ -69,7 +71,7 @@ impl State {
                 remedy,
                 "the broker is there and cannot be published to as it is: the log holds everything, and it is asked again until somebody has mended that"
             ),
-            Self::Found(_) => {}
+            Self::Found(..) => {}
         }
     }
 }
@@ -82,8 +84,8 @@ impl Link {
     /// For whoever asks whether the node is well.
     pub fn told(&self) -> Value {
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Found(broker) if broker.is_connected() => json!({ "status": "connected" }),
-            State::Found(broker) => {
+            State::Found(broker, troubles) if broker.is_connected() => published_to(&troubles.now()),
+            State::Found(broker, _) => {
                 json!({ "status": "away", "why": format!("the connection to {} is broken", broker.address()) })
             }
             State::Away(why) => json!({ "status": "away", "why": why }),
@@ -94,6 +96,19 @@ impl Link {
     fn set(&self, state: State) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
+}
+
+/// Of a broker that is connected. One that does not answer is, too.
+fn published_to(troubles: &[Trouble]) -> Value {
+    let Some(oldest) = troubles.first() else { return json!({ "status": "connected" }) };
+    let streams: Vec<&str> = troubles.iter().map(|trouble| &*trouble.stream).collect();
+    json!({
+        "status": "stuck",
+        "why": format!("{} (docs/errors/{}.md)", oldest.why, oldest.code),
+        "remedy": oldest.remedy,
+        "since": oldest.since.to_string(),
+        "streams": streams,
+    })
 }
 
 /// A relay that works, or waits for its broker.
@@ -118,7 +133,10 @@ impl Publishing {
         let topology = Topology::of(store.catalogue());
         let wanted = Wanted { store: store.clone(), url, name, topology };
         let (link, found) = match wanted.prepared().await {
-            Ok(broker) => (Link(Arc::new(Mutex::new(State::Found(broker.clone())))), Some(broker)),
+            Ok(broker) => {
+                let state = State::Found(broker.clone(), Troubles::default());
+                (Link(Arc::new(Mutex::new(state))), Some(broker))
+            }
             Err(error) if away::is_worth_waiting(&error) => {
                 let state = State::of(&error);
                 state.log();
@@ -162,11 +180,11 @@ impl Wanted {
                 _ = &mut stopped => return,
             },
         };
-        link.set(State::Found(broker.clone()));
         // A node of its own: lanes of consumers are shared among those who run them.
         let options = Options::new(format!("{}-relay", self.name), Residency::Me);
-        let relay = Relay::new(broker, self.topology.clone());
+        let relay = Relay::new(broker.clone(), self.topology.clone());
         let engine = Engine::start(&self.store, Work::new().relay(relay), options);
+        link.set(State::Found(broker, engine.relay_troubles()));
         // Also where whoever would say so is gone.
         let _ = stopped.await;
         engine.stop().await;

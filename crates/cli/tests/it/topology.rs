@@ -4,6 +4,7 @@ use karwan_envelope::time::{Clock as _, SystemClock, Timestamp};
 use karwan_testkit::nats;
 use serde_json::json;
 
+use crate::jetstream;
 use crate::karwan::{call, karwan};
 
 const PLATFORM: [&str; 3] = ["--platform", "melmastoon", "--services=reservation-service"];
@@ -39,6 +40,46 @@ fn streams_are_checked_made_and_found_in_order() {
     karwan(&words("apply", &["--broker", &url])).exits(0).prints("made    RESERVATION\nmade    RESERVATION_DLQ\n");
     karwan(&words("check", &["--broker", &url])).exits(0).says("everything is as it should be");
     call(&words("apply", &[])).variable("KARWAN_BROKER", &url).run().exits(0).says("everything is as it should be");
+}
+
+/// The last line says what the lines before it mean.
+#[test]
+fn a_check_that_lists_something_does_not_say_that_nothing_differs() {
+    const FINE: &str = "everything is as it should be";
+    let Some(server) = nats().or_skip() else { return };
+    let url = server.url();
+    karwan(&words("apply", &["--broker", &url])).exits(0);
+    let longer = json!({ "max_age": 0 });
+    jetstream::change(&server, "RESERVATION", &longer);
+    let more = karwan(&words("check", &["--broker", &url])).exits(0).prints("max_age").says("nothing is missing");
+    assert!(!more.stderr.contains(FINE), "{}", more.stderr);
+    jetstream::delete(&server, "RESERVATION");
+    jetstream::make(
+        &server,
+        "RESERVATION",
+        &["melmastoon.reservation.booking.confirmed.v1"],
+        &json!({ "storage": "memory" }),
+    );
+    let fixed = karwan(&words("check", &["--broker", &url])).exits(1).says("docs/errors/broker-topology.md");
+    assert!(!fixed.stderr.contains(FINE) && !fixed.stderr.contains("makes it so"), "{}", fixed.stderr);
+}
+
+#[test]
+fn of_two_platforms_on_one_broker_the_second_is_told_to_go_elsewhere() {
+    let Some(server) = nats().or_skip() else { return };
+    let url = server.url();
+    karwan(&["topology", "apply", "--platform", "melmastoon", "--broker", &url]).exits(0).prints("made    ANALYTICS");
+    let learning = |verb| karwan(&["topology", verb, "--platform", "learning", "--broker", &url]).exits(1);
+    let refused = learning("apply").says("ANALYTICS is not of learning: it takes melmastoon.analytics.");
+    refused.says("docs/errors/broker-other-platform.md").says("help: give each platform an account");
+    let checked = learning("check").prints("ANALYTICS: takes melmastoon.analytics.").says("is left as it is");
+    assert!(!checked.stderr.contains("makes it so"), "{}", checked.stderr);
+    let (_folder, store) = crate::store::place::file();
+    let relay = karwan(&["relay", "--platform", "learning", "--store", &store, "--broker", &url]).exits(1);
+    let relay = relay.says("ANALYTICS is not of learning");
+    assert!(!relay.stderr.contains("relaying to"), "{}", relay.stderr);
+    let melmastoon = ["topology", "check", "--platform", "melmastoon", "--broker", &url];
+    karwan(&melmastoon).exits(0).says("everything is as it should be");
 }
 
 #[test]

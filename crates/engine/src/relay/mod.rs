@@ -17,6 +17,7 @@ mod retry;
 mod session;
 mod share;
 mod stream;
+mod trouble;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ use crate::node::Shared;
 pub(crate) use letters::Letters;
 use pages::Pages;
 use stream::Stream;
+pub use trouble::{Trouble, Troubles};
 
 /// The pseudo-consumers of relays begin with this.
 pub const RELAYS: &str = "relay.";

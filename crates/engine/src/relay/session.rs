@@ -102,6 +102,8 @@ impl<'a> Session<'a> {
             self.stream.shared.store.heard("a page for a stream").await;
             let Some(page) = page else {
                 self.flush().await?;
+                // Nothing is to be published, and the stream has said how far it is.
+                self.stream.shared.troubles.over(&self.stream.name);
                 self.save(false).await?;
                 tokio::select! {
                     biased;
@@ -183,6 +185,7 @@ impl<'a> Session<'a> {
         let acked = self.publisher.acked();
         if let Some(tag) = acked.tag {
             self.outgoing.acknowledged(tag, acked.stream_seq);
+            self.stream.shared.troubles.over(&self.stream.name);
         }
         self.stream.shared.publish(&self.stream.name, self.outgoing.watermark().0);
     }

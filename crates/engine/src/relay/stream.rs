@@ -63,7 +63,8 @@ impl Stream {
                     self.shared.admit_calls(&hold);
                     self.publish(&hold, &stopping).await;
                     self.shared.dismiss(&hold);
-                    // Whoever has it now says what waits.
+                    // Whoever has it now says what waits, and why.
+                    self.shared.troubles.over(&self.name);
                     self.shared.store.metrics().unpublished(&self.service, &self.name, 0, Duration::ZERO);
                 }
                 Ok(None) => {}
@@ -119,6 +120,7 @@ impl Stream {
                 Err(Stop::Broker(BrokerError::StreamGone { .. })) => {
                     tracing::error!(stream = %self.name, "there is no such stream: it is made, and gets what the log still has");
                     if let Err(error) = self.topology.apply(&self.broker).await {
+                        self.shared.troubles.met(&self.name, &error, self.shared.clock.now());
                         tracing::error!(stream = %self.name, error = %told(&error), "the stream cannot be made");
                         pause(wait, stopping).await;
                         wait = (wait * 2).min(BROKER_DOWN.1);
@@ -133,6 +135,7 @@ impl Stream {
                     tracing::info!(stream = %self.name, error = %error, "a stream is asked how far it is");
                 }
                 Err(Stop::Broker(error)) => {
+                    self.shared.troubles.met(&self.name, &error, self.shared.clock.now());
                     tracing::warn!(stream = %self.name, error = %told(&error), "the broker takes nothing; the log holds it");
                     pause(wait, stopping).await;
                     wait = (wait * 2).min(BROKER_DOWN.1);
@@ -185,7 +188,7 @@ impl Stream {
                 tracing::error!(%stream, from, lost, "this store is a restored copy, and the stream has events that it lost: `karwan lost` lists them");
             }
             Told::Foreign => {
-                tracing::error!(%stream, from, "somebody else has published to a stream that is ours alone");
+                tracing::error!(%stream, from, "somebody else has published to a stream that is ours alone: stop whoever does (a relay of another store, or a program of its own), and give out logins of `karwan topology emit-nats`, which keep others out");
             }
         }
     }

@@ -344,7 +344,7 @@ async fn a_relay_with_more_waiting_keys_than_it_knows_publishes_nothing_new_and_
     engine.stop().await;
 }
 
-/// both conditions are needed.
+/// both conditions are needed, and somebody is called for what was locked away and for nothing before.
 async fn an_event_is_locked_away_after_fifty_attempts_over_six_hours_and_not_before(fixture: Fixture) {
     let Some((_server, engine)) = refused(&fixture, 1).await else { return };
     let attempts = async |count: u32| {
@@ -363,6 +363,7 @@ async fn an_event_is_locked_away_after_fifty_attempts_over_six_hours_and_not_bef
     let head = attempts(50).await;
     assert!(head.attempts >= 50, "fifty attempts alone are not enough");
     assert_eq!(fixture.dead("relay.SALES").await, []);
+    assert_eq!(depths(&fixture).await, Vec::<String>::new(), "it is tried again by itself");
     fixture.parked_for_hours(7).await;
     until("its end", async || {
         let head = parked(&fixture).await.into_iter().next();
@@ -373,7 +374,16 @@ async fn an_event_is_locked_away_after_fifty_attempts_over_six_hours_and_not_bef
     })
     .await;
     assert!(fixture.dead("relay.SALES").await[0].event.attempts > 50);
+    let labels = "service=\"relay\",topic=\"shop.sales.order.changed.v1\",subscription=\"relay.SALES\"";
+    assert_eq!(depths(&fixture).await, [format!("shop_dlq_depth{{{labels}}} 1")]);
     engine.stop().await;
+}
+
+/// The letters that a scrape tells of.
+async fn depths(fixture: &Fixture) -> Vec<String> {
+    fixture.store.count_letters().await.expect("they can be counted");
+    let text = fixture.store.metrics().text();
+    text.lines().filter(|line| line.starts_with("shop_dlq_depth{")).map(str::to_owned).collect()
 }
 
 async fn a_full_broker_loses_nothing(fixture: Fixture) {
@@ -389,6 +399,9 @@ async fn a_full_broker_loses_nothing(fixture: Fixture) {
         (broker.last_sequence("PROBE").await.expect("it can be asked") == before).then_some(())
     })
     .await;
+    let troubles = engine.relay_troubles();
+    let met = until("a trouble", async || troubles.now().into_iter().next()).await;
+    assert_eq!((&*met.stream, met.code), ("SALES", "broker-full"));
     assert!(held(&full, "SALES").await.len() < 1200, "there was room for everything");
     assert_whole_prefix(&held(&full, "SALES").await);
     assert_eq!(parked(&fixture).await, [], "it is no event's fault");

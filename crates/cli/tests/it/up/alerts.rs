@@ -33,7 +33,7 @@ fn promtool() -> Option<PathBuf> {
     karwan_testkit::promtool().or_skip()
 }
 
-/// R-137, R-138, R-062: past the threshold and the time, not before, and each platform by its own rule.
+/// R-081, R-137, R-138, R-062: past the threshold and the time, not before, and each platform by its own rule.
 #[test]
 fn alerts_are_raised_past_their_threshold_and_their_time_and_not_before() {
     let Some(promtool) = promtool() else { return };
@@ -52,7 +52,14 @@ fn another_threshold_time_profile_or_metric_of_an_alert_is_noticed() {
         ("(max by (service, topic, subscription) (melmastoon_dlq_depth))", "(melmastoon_dlq_depth)"),
         ("learning_dlq_depth)) > 0", "learning_dlq_depth)) > 1"),
         ("learning_dlq_depth", "melmastoon_dlq_depth"),
+        (
+            r#"melmastoon_dlq_depth{subscription=~"relay\\..*"})) > 0"#,
+            r#"melmastoon_dlq_depth{subscription=~"relay\\..*"})) > 1"#,
+        ),
+        (r#"{subscription=~"relay\\..*"}"#, ""),
+        (r#"panorama_dlq_depth{subscription=~"relay\\..*"}"#, "panorama_nothing"),
         ("severity: page", "severity: warning"),
+        ("severity: page\n          platform: learning", "severity: warning\n          platform: learning"),
         ("increase(learning_schema_validation_failures_total[10m]) > 0\n          or ", ""),
         ("unless learning_schema_validation_failures_total offset 10m", ""),
     ] {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use karwan_envelope::time::Timestamp;
 use karwan_testkit::nats;
 use serde_json::Value;
 
@@ -18,10 +19,14 @@ fn told(node: &Node, path: &str) -> Value {
     told["broker"].clone()
 }
 
-fn until_told(node: &Node, status: &str) {
+fn until_told(node: &Node, status: &str) -> Value {
     let since = Instant::now();
-    while told(node, "/ready")["status"] != status {
-        assert!(since.elapsed() < LONG, "the broker is not {status}: {}", told(node, "/ready"));
+    loop {
+        let told = told(node, "/ready");
+        if told["status"] == status {
+            return told;
+        }
+        assert!(since.elapsed() < LONG, "the broker is not {status}: {told}");
         pause();
     }
 }
@@ -54,6 +59,31 @@ fn a_node_works_while_its_broker_is_away_and_publishes_by_itself_when_it_comes()
     until_told(&node, "away");
     node.karwan(&["try", "booking"]).exits(0);
     server.start_again();
+    until_told(&node, "connected");
+    node.karwan(&wait).exits(0);
+    assert_eq!(node.violations(), Value::Array(Vec::new()));
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// A server that stands still keeps its connections: only what it does not say tells of it.
+#[test]
+fn a_broker_that_is_connected_and_does_not_answer_is_told_of_with_why_and_since_and_the_node_stays_ready() {
+    let Some(server) = nats().or_skip() else { return };
+    let folder = Folder::new();
+    let node = Node::up(&folder.at("data"), &["--broker", &server.url()]);
+    until_told(&node, "connected");
+    let wait = ["outbox", "--wait", "--broker", &server.url()];
+    node.karwan(&wait).exits(0);
+    server.freeze();
+    node.karwan(&["try", "booking"]).exits(0);
+    let told = until_told(&node, "stuck");
+    assert!(told["why"].as_str().is_some_and(|why| why.contains("docs/errors/broker-no-answer.md")), "{told}");
+    assert!(told["since"].as_str().is_some_and(|since| since.parse::<Timestamp>().is_ok()), "{told}");
+    assert!(told["remedy"].is_string(), "{told}");
+    assert!(told["streams"].as_array().is_some_and(|streams| !streams.is_empty()), "{told}");
+    // Nobody who commits waits for it.
+    node.karwan(&["try", "booking"]).exits(0);
+    server.thaw();
     until_told(&node, "connected");
     node.karwan(&wait).exits(0);
     assert_eq!(node.violations(), Value::Array(Vec::new()));

@@ -79,3 +79,19 @@ fn a_relay_mends_the_settings_that_can_be_mended_says_which_and_publishes() {
     let check = karwan(&check);
     assert!(!check.stdout.contains("max_age") && !check.stdout.contains("does not take"), "{}", check.stdout);
 }
+
+/// Two stores publish to one stream: which, nobody can say; what helps is said.
+#[test]
+fn a_relay_whose_stream_somebody_else_publishes_to_says_what_helps() {
+    let Some(server) = nats().or_skip() else { return };
+    let ((_one, first), (_other, second), url) = (file(), file(), server.url());
+    emit(&first, 1..4);
+    let relay = Running::of(&first, &url);
+    filled(&url, STREAM, 3);
+    assert_eq!(relay.stop(), Some(0));
+    emit(&second, 4..6);
+    let relay = Running::of(&second, &url);
+    let said = relay.says("somebody else has published to a stream that is ours alone");
+    assert!(said.contains("stop whoever does") && said.contains("karwan topology emit-nats"), "{said}");
+    assert_eq!(relay.stop(), Some(0));
+}
