@@ -51,6 +51,11 @@ pub fn shown(ms: i64) -> String {
     Timestamp::from_unix_ms(ms).to_string()
 }
 
+/// When something is tried next, for people. What an operator sends is due since ever: an instant of 1970 says nothing.
+pub fn due(ms: i64) -> String {
+    if ms > 0 { shown(ms) } else { "now".to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Instant;

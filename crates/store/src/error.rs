@@ -171,6 +171,16 @@ pub enum Error {
         /// The event.
         event: EventId,
     },
+    /// A letter that an operator deleted; the consumer never handles the event.
+    #[error("the letter of event {event} at {consumer} was deleted by action {action}")]
+    Deleted {
+        /// The consumer.
+        consumer: String,
+        /// The event.
+        event: EventId,
+        /// The deletion.
+        action: i64,
+    },
     /// Nothing of the sort waits, is dead or was set aside.
     #[error("{consumer} has no letter of event {event}: it is neither parked, dead, skipped nor quarantined there")]
     NoLetter {
@@ -245,6 +255,12 @@ pub enum Error {
         action: i64,
         /// Why.
         reason: String,
+    },
+    /// The last seek of a consumer that has none, or none that was not undone.
+    #[error("{consumer} has no seek left to undo")]
+    NoSeek {
+        /// The consumer.
+        consumer: String,
     },
     /// A selection of everything that was not meant.
     #[error("this would choose every letter of the store: name what is meant, or say --all")]
@@ -611,6 +627,7 @@ impl Error {
             Self::TenantDiffers { .. } => "store-tenant",
             Self::OutcomeUnknown { .. } => "store-outcome-unknown",
             Self::Claimed { .. } => "store-claimed",
+            Self::Deleted { .. } => "store-deleted",
             Self::NoLetter { .. } => "store-no-letter",
             Self::LetterState { .. } => "store-letter-state",
             Self::OutOfOrder { .. } => "store-out-of-order",
@@ -619,7 +636,7 @@ impl Error {
             Self::Unsigned { .. } => "store-unsigned",
             Self::SignOff { .. } => "store-sign-off",
             Self::NoSuch { .. } => "store-no-such",
-            Self::CannotUndo { .. } => "store-cannot-undo",
+            Self::CannotUndo { .. } | Self::NoSeek { .. } => "store-cannot-undo",
             Self::SelectsAll => "store-selects-all",
             Self::Quarantine { .. } => "store-quarantine",
             Self::LaneLost { .. } => "store-lane-lost",

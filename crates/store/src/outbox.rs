@@ -60,14 +60,14 @@ pub(crate) struct Topic {
 }
 
 /// Which of these relays carries a topic.
-pub(crate) fn carrier<'r>(topic: &Topic, relays: &'r [ConsumerReport]) -> Option<&'r str> {
+pub(crate) fn carrier<'r>(topic: &Topic, relays: &[&'r str]) -> Option<&'r str> {
     let domains = topic.producers.iter().map(|service| service.trim_end_matches("-service").replace('-', "_"));
     let mut segments = topic.name.split('.');
     let (first, second) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
     let names = domains.chain([second.to_owned(), first.to_owned()]);
     let mut found = names.filter_map(|name| {
         let wanted = format!("{RELAYS}{}", name.to_uppercase());
-        relays.iter().find(|relay| relay.consumer == wanted).map(|relay| relay.consumer.as_str())
+        relays.iter().copied().find(|relay| *relay == wanted)
     });
     found.next()
 }
@@ -101,10 +101,10 @@ impl Observer {
     ) -> Result<Outbox, Error> {
         let relays: Vec<ConsumerReport> =
             self.consumers().await?.into_iter().filter(|report| report.consumer.starts_with(RELAYS)).collect();
-        let mut topics = self.backend.topics().await?;
-        topics.iter_mut().for_each(|topic| topic.producers.splice(..0, owner(&topic.name)).for_each(drop));
+        let topics = self.owned_topics(owner).await?;
+        let names: Vec<&str> = relays.iter().map(|relay| relay.consumer.as_str()).collect();
         let (carried, uncarried): (Vec<_>, Vec<_>) =
-            topics.iter().map(|topic| (topic, carrier(topic, &relays))).partition(|(_, relay)| relay.is_some());
+            topics.iter().map(|topic| (topic, carrier(topic, &names))).partition(|(_, relay)| relay.is_some());
         let mut reports = Vec::new();
         for relay in &relays {
             let own = carried.iter().filter(|(_, of)| *of == Some(relay.consumer.as_str()));
@@ -115,6 +115,27 @@ impl Observer {
         }
         let uncarried = if relays.is_empty() { Vec::new() } else { uncarried };
         Ok(Outbox { relays: reports, uncarried: uncarried.into_iter().map(|(topic, _)| topic.name.clone()).collect() })
+    }
+
+    /// Which of these relays carries each topic, by the topic's name; those that none carries are not among them.
+    pub(crate) async fn carriers(
+        &self,
+        owner: impl Fn(&str) -> Option<String>,
+        relays: &[&str],
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let topics = self.owned_topics(owner).await?;
+        let carried = topics.into_iter().filter_map(|topic| {
+            let relay = carrier(&topic, relays)?.to_owned();
+            Some((topic.name, relay))
+        });
+        Ok(carried.collect())
+    }
+
+    /// All topics of the store; the owner comes before whoever else may produce one.
+    async fn owned_topics(&self, owner: impl Fn(&str) -> Option<String>) -> Result<Vec<Topic>, Error> {
+        let mut topics = self.backend.topics().await?;
+        topics.iter_mut().for_each(|topic| topic.producers.splice(..0, owner(&topic.name)).for_each(drop));
+        Ok(topics)
     }
 
     /// The names of all topics of the store.
@@ -131,14 +152,12 @@ impl Observer {
 #[cfg(test)]
 mod tests {
     use super::{Topic, carrier};
-    use crate::report::ConsumerReport;
 
     #[test]
     fn a_topic_is_carried_by_the_relay_of_its_service() {
-        let relays: Vec<ConsumerReport> =
-            ["AI", "BILLING", "FILE", "LOCK_INTEGRATION", "PAYMENT", "PAYMENT_GATEWAY", "TENANT"]
-                .map(|stream| ConsumerReport { consumer: format!("relay.{stream}"), ..ConsumerReport::default() })
-                .into();
+        let relays = ["AI", "BILLING", "FILE", "LOCK_INTEGRATION", "PAYMENT", "PAYMENT_GATEWAY", "TENANT"]
+            .map(|stream| format!("relay.{stream}"));
+        let relays: Vec<&str> = relays.iter().map(String::as_str).collect();
         let check = |name: &str, producer: &str, stream: Option<&str>| {
             let topic = Topic { id: 1, name: name.to_owned(), producers: vec![producer.to_owned()] };
             assert_eq!(carrier(&topic, &relays).and_then(|it| it.strip_prefix("relay.")), stream, "{name}");

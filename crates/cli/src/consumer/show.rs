@@ -123,7 +123,7 @@ fn parked_text(report: &ConsumerReport, parked: &[Letter]) -> String {
     }
     let row = |letter: &Letter| {
         let key = format!("{}:{}", tenant::shown(letter.tenant), one_line(&letter.key));
-        let due = letter.due.map_or_else(|| "-".to_owned(), instant::shown);
+        let due = letter.due.map_or_else(|| "-".to_owned(), instant::due);
         vec![key, letter.target.event.to_string(), letter.attempts.to_string(), due, one_line(&letter.error)]
     };
     let rows: Vec<Vec<String>> = parked.iter().map(row).collect();

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use karwan_store::Error;
 use karwan_store::operator::{LetterStory, Target};
 use serde_json::{Value, json};
 
@@ -57,8 +58,8 @@ pub fn run(args: &Args) -> Outcome {
         for target in &targets {
             match desk.operator.letter(target).await {
                 Ok(story) => stories.push(story),
-                // It was handled while we looked.
-                Err(karwan_store::Error::Claimed { .. }) if args.event.is_none() => {}
+                // It was handled or deleted while we looked.
+                Err(Error::Claimed { .. } | Error::Deleted { .. }) if args.event.is_none() => {}
                 Err(error) => return Err(error.into()),
             }
         }

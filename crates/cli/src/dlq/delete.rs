@@ -11,8 +11,8 @@ use crate::settings::Flags;
 
 /// Delete letters for good; somebody else must have signed it off
 ///
-/// The consumer never handles them, and only the record of the deletion stays. It cannot
-/// be undone: skip and quarantine can.
+/// The consumer never handles them, no replay brings them back, and only the record of the
+/// deletion and why they failed stay. It cannot be undone: skip and quarantine can.
 ///
 /// Example:
 ///   karwan dlq delete 0190c2f0-0000-7000-8000-000000000001 --sign-off zarina --reason DEF-12

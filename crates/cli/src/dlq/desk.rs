@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use karwan_envelope::ids::EventId;
 use karwan_registry::Catalogue;
-use karwan_store::operator::{LetterStory, Operator, Target};
+use karwan_store::operator::{ActionFilter, LetterStory, Operator, Target, Verb};
 use karwan_store::report::EffectReport;
 use karwan_store::{Error, Observer, Store};
 
@@ -61,10 +61,7 @@ impl Desk {
         }
         match <[Target; 1]>::try_from(self.operator.targets(event).await?) {
             Ok([target]) => Ok(target),
-            Err(none) if none.is_empty() => Err(anyhow!(
-                "no consumer of this store has a letter {event}: it was handled, deleted, or never failed (karwan dlq list)"
-            )
-            .into()),
+            Err(none) if none.is_empty() => Err(self.nobodys(event).await?),
             Err(several) => {
                 let names: Vec<&str> = several.iter().map(|target| target.consumer.as_str()).collect();
                 Err(Failure::usage(anyhow!(
@@ -76,12 +73,28 @@ impl Desk {
         }
     }
 
+    /// Why an event is nobody's letter: it was deleted, or there is none.
+    async fn nobodys(&self, event: EventId) -> Result<Failure, Failure> {
+        let deletion = ActionFilter { verb: Some(Verb::Delete), event: Some(event), ..ActionFilter::default() };
+        let deleted = self.operator.actions(&deletion, None, 1).await?.actions.pop();
+        if let Some((action, consumer)) = deleted.and_then(|action| Some((action.id, action.consumer?))) {
+            return Ok(Error::Deleted { consumer, event, action }.into());
+        }
+        let text = "it was handled or never failed (karwan dlq list)";
+        Ok(anyhow!("no consumer of this store has a letter {event}: {text}").into())
+    }
+
     /// What is known of the personal values of a letter.
     pub async fn sight(&self, story: &LetterStory, all: bool) -> Result<Sight, Error> {
+        self.sight_of(&story.letter.subject, &story.envelope, all).await
+    }
+
+    /// The same of an envelope alone.
+    pub async fn sight_of(&self, subject: &str, envelope: &str, all: bool) -> Result<Sight, Error> {
         if all {
             return Ok(Sight::All);
         }
-        Sight::of(&self.observer, &self.catalogues, &story.letter.subject, &story.envelope).await
+        Sight::of(&self.observer, &self.catalogues, subject, envelope).await
     }
 
     /// A command over a letter, to be pasted.

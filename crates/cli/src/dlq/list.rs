@@ -84,7 +84,7 @@ fn cells(letter: &Letter) -> Vec<String> {
         letter.subject.clone(),
         format!("{}:{}", tenant::shown(letter.tenant), one_line(&letter.key)),
         letter.attempts.to_string(),
-        letter.due.map_or_else(|| "-".to_owned(), instant::shown),
+        letter.due.map_or_else(|| "-".to_owned(), instant::due),
         one_line(&letter.error).chars().take(ERROR_CHARS_MAX).collect(),
     ]
 }

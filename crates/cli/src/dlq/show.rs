@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use karwan_store::operator::{Action, Letter, LetterStory, State};
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::desk::Desk;
 use super::filter::EventName;
 use super::{Format, list, runbook};
 use crate::consumer::one_line;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::{self, Paint};
 use crate::personal::{self, Sight};
 use crate::settings::{Flags, word};
@@ -19,7 +20,8 @@ use crate::{instant, runtime, tenant};
 /// Show one letter: what failed, how often, what kind of failure it is, and what helps
 ///
 /// Values that its schema marks as personal are masked; --show-personal shows them. With
-/// --raw the stored envelope is printed byte for byte and nothing else.
+/// --raw the stored envelope is printed byte for byte and nothing else. What a repaired
+/// event was before, --original prints also after it was handled.
 ///
 /// Examples:
 ///   karwan dlq show 0190c2f0-0000-7000-8000-000000000001 --store sqlite:karwan.db
@@ -48,20 +50,20 @@ pub struct Args {
     format: Format,
 }
 
+const NO_JSON: &str = "it is no JSON; --raw prints it as it is";
+
 pub fn run(args: &Args) -> Outcome {
     runtime::block_on(async {
         let desk = Desk::open(&args.flags).await?;
-        let target = desk.find(args.event.0, args.consumer.as_deref()).await?;
-        let mut story = desk.operator.letter(&target).await?;
+        let mut story = match story(&desk, args).await {
+            Err(failure) if args.original => return original(&desk, args, failure).await,
+            found => found?,
+        };
         if let Some(original) = story.original.clone().filter(|_| args.original) {
             story.envelope = original;
         }
         if args.raw {
-            // Byte for byte: not even a line break is added.
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(story.envelope.as_bytes())?;
-            stdout.flush()?;
-            return Ok(ExitCode::SUCCESS);
+            return raw(&story.envelope);
         }
         let sight = desk.sight(&story, args.show_personal).await?;
         let envelope = envelope(&story, &sight);
@@ -73,6 +75,51 @@ pub fn run(args: &Args) -> Outcome {
     })
 }
 
+async fn story(desk: &Desk, args: &Args) -> Result<LetterStory, Failure> {
+    let target = desk.find(args.event.0, args.consumer.as_deref()).await?;
+    Ok(desk.operator.letter(&target).await?)
+}
+
+/// Byte for byte: not even a line break is added.
+fn raw(envelope: &str) -> Outcome {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(envelope.as_bytes())?;
+    stdout.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What an event was before its repair, where it is no letter any more; else why it is none.
+async fn original(desk: &Desk, args: &Args, why: Failure) -> Outcome {
+    let mut kept = desk.operator.originals(args.event.0).await?;
+    kept.retain(|(target, _)| args.consumer.as_ref().is_none_or(|name| *name == target.consumer));
+    let (target, original) = match kept.as_slice() {
+        [] => return Err(why),
+        [(target, original)] => (target, original),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(target, _)| target.consumer.as_str()).collect();
+            let text = format!("{} consumers had it repaired: name one with --consumer", names.len());
+            return Err(Failure::usage(anyhow!("{text} ({}; see --help)", names.join(", "))));
+        }
+    };
+    if args.raw {
+        return raw(original);
+    }
+    let named: Value = serde_json::from_str(original).unwrap_or_default();
+    let subject = named["eventType"].as_str().unwrap_or_default();
+    let sight = desk.sight_of(subject, original, args.show_personal).await?;
+    let envelope = personal::envelope(original, &sight).unwrap_or_else(|| NO_JSON.to_owned());
+    match args.format {
+        Format::Json => {
+            let shown = serde_json::from_str::<Value>(&envelope).unwrap_or_else(|_| envelope.as_str().into());
+            let event = target.event.to_string();
+            output::json(&json!({ "consumer": target.consumer, "event": event, "repaired": true, "envelope": shown }))?;
+        }
+        Format::Human => output::data(&envelope)?,
+    }
+    output::note(&format!("{} has no letter of it any more: this is what it was before its repair", target.consumer));
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The envelope, or the body of a call, as it may be seen.
 fn envelope(story: &LetterStory, sight: &Sight) -> String {
     let shown = if story.letter.target.is_effect() {
@@ -80,7 +127,7 @@ fn envelope(story: &LetterStory, sight: &Sight) -> String {
     } else {
         personal::envelope(&story.envelope, sight)
     };
-    shown.unwrap_or_else(|| "it is no JSON; --raw prints it as it is".to_owned())
+    shown.unwrap_or_else(|| NO_JSON.to_owned())
 }
 
 /// A letter with its story; these names are stable.
@@ -187,7 +234,7 @@ fn facts(desk: &Desk, story: &LetterStory) -> String {
 /// What it waits for.
 fn next(letter: &Letter) -> String {
     match (letter.state, letter.due) {
-        (State::Parked, Some(due)) => format!("the next one at {}", instant::shown(due)),
+        (State::Parked, Some(due)) => format!("the next one: {}", instant::due(due)),
         (State::Parked, None) => "it waits for a person".to_owned(),
         (State::Dead, _) => "it was given up".to_owned(),
         (State::Skipped, _) => "an operator passed it over".to_owned(),

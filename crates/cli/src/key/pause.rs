@@ -29,10 +29,14 @@ pub fn run(Args { chosen: Chosen { key: name, consumer, who, flags } }: &Args) -
         let desk = Desk::open(flags).await?;
         desk.knows_consumer(consumer).await?;
         let KeyName { tenant, key } = name;
+        let known = !desk.operator.key_story(*tenant, key, None).await?.entries.is_empty();
         if !desk.operator.pause_key(&who.recorded(), consumer, *tenant, key).await? {
             return Err(Failure::from(anyhow!("{name} is paused for {consumer} already")));
         }
         output::note(&format!("{name} waits for {consumer} from now on"));
+        if !known {
+            output::note("nothing is known of this key yet: no event of it is in the log; is it the one you mean?");
+        }
         Ok(ExitCode::SUCCESS)
     })
 }

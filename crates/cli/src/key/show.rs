@@ -89,6 +89,10 @@ fn entry_object(entry: &Entry) -> Value {
 fn fate_object(consumer: &str, fate: &Fate) -> Value {
     match fate {
         Fate::Handled => json!({ "consumer": consumer, "fate": "handled" }),
+        Fate::Published => json!({ "consumer": consumer, "fate": "published" }),
+        Fate::Deleted(action) => {
+            json!({ "consumer": consumer, "fate": "deleted", "action": show::action_object(action) })
+        }
         Fate::Letter { state, attempts, error, due } => {
             let due = due.map(instant::shown);
             json!({ "consumer": consumer, "fate": state.name(), "attempts": attempts, "error": error, "due": due })
@@ -135,8 +139,10 @@ fn line(what: &Happened) -> String {
 fn told(fate: &Fate) -> String {
     match fate {
         Fate::Handled => "handled".to_owned(),
+        Fate::Published => "published".to_owned(),
+        Fate::Deleted(action) => format!("deleted; {}", show::action_line(action)),
         Fate::Letter { state, attempts, error, due } => {
-            let next = due.map(|due| format!(", next attempt {}", instant::shown(due))).unwrap_or_default();
+            let next = due.map(|due| format!(", next attempt {}", instant::due(due))).unwrap_or_default();
             format!("{} after {attempts} attempts{next}: {}", state.name(), one_line(error))
         }
         Fate::Behind(event) => format!("waits behind {event}"),

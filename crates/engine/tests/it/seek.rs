@@ -216,7 +216,7 @@ async fn a_consumer_is_found_again_where_it_was(fixture: Fixture) {
     let undone = operator.undo_seek(&who(), NAME, None).await.expect("it can be undone");
     assert_eq!(undone.now, before);
     let twice = operator.undo_seek(&who(), NAME, None).await;
-    assert!(matches!(twice, Err(Error::CannotUndo { .. })), "{twice:?}");
+    assert!(matches!(twice, Err(Error::NoSeek { .. })), "{twice:?}");
     let engine = fixture.start("n-2", vec![secretary()]);
     caught_up(&fixture, NAME).await;
     assert_eq!(fixture.notes(1, "b").await, "p12");

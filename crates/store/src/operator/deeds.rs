@@ -237,7 +237,7 @@ async fn delete(desk: &mut Desk, found: &Found, who: &Who, sign_off: &str) -> Re
         }
         Place::Effect { .. } => return Err(found.refuse(OPEN)),
     }
-    desk.run("DELETE FROM karwan.attempt WHERE consumer = $1 AND event_id = $2", names).await?;
+    // Why it failed stays, as the record of it does; what was in it goes.
     desk.run("DELETE FROM karwan.repair WHERE consumer = $1 AND event_id = $2", names).await?;
     let sha256 = quarantine::sha256(&found.envelope);
     let state = found.letter.state.name();

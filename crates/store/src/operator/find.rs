@@ -62,7 +62,7 @@ impl Found {
 /// The columns that all letters have, in the order of [`letter`].
 const COLUMNS: &str = "seq, logged, tenant_id, karwan.subject_name(subject), key, attempts, error, envelope";
 
-/// The letter with a name; [`Error::Claimed`] where the consumer has handled it.
+/// The letter with a name; [`Error::Deleted`] where it was deleted, [`Error::Claimed`] where the consumer has handled it.
 pub async fn find(desk: &mut Desk, target: &Target) -> Result<Found, Error> {
     let names = values![target.consumer.as_str(), target.event];
     if let Some(kind) = target.consumer.strip_prefix(effect::LANES)
@@ -87,6 +87,11 @@ pub async fn find(desk: &mut Desk, target: &Target) -> Result<Found, Error> {
         return Ok(Found { letter: letter(&row, target, state), place, envelope: row.text(7) });
     }
     let Target { consumer, event } = target.clone();
+    // Its claim stays, so that it is not handled; that does not mean that it was.
+    let sql = "SELECT id FROM karwan.action WHERE consumer = $1 AND event_id = $2 AND verb = 'delete' ORDER BY id DESC LIMIT 1";
+    if let Some(row) = desk.row(sql, names).await? {
+        return Err(Error::Deleted { consumer, event, action: row.int(0) });
+    }
     let sql = "SELECT seq FROM karwan.inbox WHERE consumer = $1 AND event_id = $2";
     Err(match desk.row(sql, names).await? {
         Some(_) => Error::Claimed { consumer, event },

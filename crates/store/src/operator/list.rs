@@ -1,5 +1,7 @@
 //! Letters and actions, page by page, and one letter with everything that is known of it.
 
+use karwan_envelope::ids::EventId;
+
 use super::Operator;
 use super::action::{Action, ActionFilter, ActionPage, Verb, Who};
 use super::classify::classify;
@@ -24,7 +26,8 @@ impl Operator {
         letters(&mut desk, filter, after, limit).await
     }
 
-    /// One letter with everything that is known of it; [`Error::Claimed`] where the consumer has handled it.
+    /// One letter with everything that is known of it; [`Error::Claimed`] where the consumer has handled it,
+    /// [`Error::Deleted`] where an operator deleted it.
     pub async fn letter(&self, target: &Target) -> Result<LetterStory, Error> {
         let mut desk = self.look().await?;
         let found = find(&mut desk, target).await?;
@@ -57,6 +60,18 @@ impl Operator {
             actions,
             folder,
         })
+    }
+
+    /// Envelopes of an event as they were before they were first repaired, with whose letters they were; also where the
+    /// event was handled since.
+    pub async fn originals(&self, event: EventId) -> Result<Vec<(Target, String)>, Error> {
+        let mut desk = self.look().await?;
+        let sql = "SELECT consumer, original FROM karwan.repair WHERE event_id = $1 ORDER BY consumer, action";
+        let rows = desk.rows(sql, values![event]).await?;
+        let mut originals: Vec<(Target, String)> =
+            rows.iter().map(|row| (Target { consumer: row.text(0), event }, row.text(1))).collect();
+        originals.dedup_by(|later, first| later.0 == first.0);
+        Ok(originals)
     }
 
     /// Actions, latest first, before a number; at most so many.
@@ -227,7 +242,7 @@ fn action(row: &Row) -> Action {
         consumer: row.maybe_text(5),
         tenant: row.maybe_id(6),
         key: row.maybe_text(7),
-        event: row.maybe_id(8).map(karwan_envelope::ids::EventId::from_bits),
+        event: row.maybe_id(8).map(EventId::from_bits),
         detail: row.text(9),
         undone_by: row.maybe_int(10),
     }

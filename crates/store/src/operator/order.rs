@@ -28,6 +28,7 @@ async fn later(desk: &mut Desk, found: &Found) -> Result<Option<String>, Error> 
         let kind = consumer.strip_prefix(effect::LANES).unwrap_or(consumer);
         let sql = "SELECT seq FROM karwan.effect e WHERE kind = $1 AND tenant_id = $2 AND key = $3 AND seq > $4 AND state = 'done'
                    AND NOT EXISTS (SELECT 1 FROM karwan.aside a WHERE a.consumer = $5 AND a.event_id = e.id)
+                   AND NOT EXISTS (SELECT 1 FROM karwan.action x WHERE x.consumer = $5 AND x.event_id = e.id AND x.verb = 'delete')
                    ORDER BY seq LIMIT 1";
         let done = desk.row(sql, values![kind, *tenant, key, *seq, consumer]).await?;
         return Ok(done.map(|row| format!("the call {} of its key was made after it", row.int(0))));
@@ -43,11 +44,12 @@ async fn later(desk: &mut Desk, found: &Found) -> Result<Option<String>, Error> 
     } else {
         "EXISTS (SELECT 1 FROM karwan.inbox i WHERE i.consumer = $4 AND i.event_id = l.event_id)"
     };
-    // A dead, skipped or quarantined one is claimed too, and did not run.
+    // A dead, skipped, quarantined or deleted one is claimed too, and did not run.
     let sql = format!(
         "SELECT l.seq, l.event_id FROM karwan.log l WHERE l.tenant_id = $1 AND l.key = $2 AND l.seq > $3 AND {ran}
          AND NOT EXISTS (SELECT 1 FROM karwan.dead d WHERE d.consumer = $4 AND d.event_id = l.event_id)
          AND NOT EXISTS (SELECT 1 FROM karwan.aside a WHERE a.consumer = $4 AND a.event_id = l.event_id)
+         AND NOT EXISTS (SELECT 1 FROM karwan.action x WHERE x.consumer = $4 AND x.event_id = l.event_id AND x.verb = 'delete')
          ORDER BY l.seq LIMIT 1"
     );
     let ran = desk.row(&sql, values![*tenant, key, *seq, consumer]).await?;

@@ -146,8 +146,15 @@ impl Operator {
         let mut lanes = Lanes::open(&self.address).await?;
         let which = action.map_or(Which::LastOf(consumer, &[Verb::Seek, Verb::Forget]), Which::Number);
         let refused = |action: i64, reason: &str| Error::CannotUndo { action, reason: reason.to_owned() };
-        let done =
-            lanes.action(which).await?.ok_or_else(|| refused(action.unwrap_or_default(), "there is no such action"))?;
+        let done = match (lanes.action(which).await?, action) {
+            (Some(done), _) => done,
+            (None, Some(action)) => return Err(refused(action, "there is no such action")),
+            (None, None) => {
+                let found = lanes.find(consumer).await?;
+                self.known(&mut lanes, consumer, &found).await?;
+                return Err(Error::NoSeek { consumer: consumer.to_owned() });
+            }
+        };
         if done.undone_by.is_some() {
             return Err(refused(done.id, "it was undone before"));
         }

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use karwan_envelope::ids::EventId;
 
 use super::Operator;
-use super::action::{Action, ActionFilter};
+use super::action::{Action, ActionFilter, Verb};
 use super::desk::{Desk, values};
 use super::letter::{LETTERS_MAX, Letter, LetterFilter, State};
 use super::list::{actions, letters};
 use crate::error::Error;
 use crate::log::Seq;
+use crate::outbox::RELAYS;
+use crate::store::Store;
 use crate::write_set::TenantBits;
 
 /// The most entries of one story; the latest are told.
@@ -87,6 +89,10 @@ pub enum Happened {
 pub enum Fate {
     /// It handled it.
     Handled,
+    /// It is the relay that carries its topic, and has brought it to its stream.
+    Published,
+    /// An operator deleted it for good, by this action; it was never handled.
+    Deleted(Box<Action>),
     /// It waits, is dead, or was set aside.
     Letter {
         /// How.
@@ -115,13 +121,31 @@ struct Told {
     logged: bool,
 }
 
+/// Whoever reads the log.
+struct Readers {
+    /// Their names, and how far they are.
+    positions: Vec<(String, Seq)>,
+    /// Which relay carries a topic.
+    carriers: BTreeMap<String, String>,
+}
+
+impl Readers {
+    /// Whether an event is one that this reader has to do with. Every relay passes every event, and publishes those of its own
+    /// topics alone.
+    fn concerns(&self, name: &str, subject: &str) -> bool {
+        !name.starts_with(RELAYS) || self.carriers.get(subject).is_some_and(|relay| relay == name)
+    }
+}
+
 impl Operator {
     /// The whole story of a key, of one consumer or of all.
     pub async fn key_story(&self, tenant: TenantBits, key: &str, consumer: Option<&str>) -> Result<KeyStory, Error> {
         let mut desk = self.look().await?;
         let mut events = logged(&mut desk, tenant, key).await?;
         add_letters(&mut desk, (tenant, key), consumer, &mut events).await?;
-        add_claims(&mut desk, (tenant, key), consumer, &mut events).await?;
+        add_deleted(&mut desk, (tenant, key), consumer, &mut events).await?;
+        let readers = self.readers(&mut desk).await?;
+        add_claims(&mut desk, (tenant, key), (consumer, &readers), &mut events).await?;
         let mut entries = failures(&mut desk, (tenant, key), consumer).await?;
         let of = ActionFilter {
             tenant: Some(tenant),
@@ -145,6 +169,26 @@ impl Operator {
         entries.drain(..entries.len().saturating_sub(STORY_MAX));
         let pauses = pauses(&mut desk, (tenant, key), consumer).await?;
         Ok(KeyStory { tenant, key: key.to_owned(), pauses, entries, cut })
+    }
+
+    async fn readers(&self, desk: &mut Desk) -> Result<Readers, Error> {
+        // Positions of effects mean nothing in the log, and those of consumers that a stream feeds mean another one.
+        let sql = "SELECT consumer, min(position) FROM karwan.lane WHERE consumer NOT LIKE 'effect.%'
+                   AND consumer NOT IN (SELECT consumer FROM karwan.declared WHERE stream IS NOT NULL)
+                   GROUP BY consumer ORDER BY consumer";
+        let rows = desk.rows(sql, &[]).await?;
+        let positions: Vec<(String, Seq)> = rows.iter().map(|row| (row.text(0), row.int(1))).collect();
+        let relays: Vec<&str> =
+            positions.iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with(RELAYS)).collect();
+        if relays.is_empty() {
+            return Ok(Readers { positions, carriers: BTreeMap::new() });
+        }
+        let owner = |topic: &str| {
+            let entry = self.catalogue(topic)?.directory().resolve(topic)?;
+            Some(entry.row.owner.clone())
+        };
+        let carriers = Store::observe(&self.address).await?.carriers(owner, &relays).await?;
+        Ok(Readers { positions, carriers })
     }
 }
 
@@ -204,31 +248,56 @@ async fn add_letters(
     Ok(())
 }
 
-/// What was handled, and what lies ahead.
-async fn add_claims(
+/// What was deleted: it is claimed, and yet nobody has handled it.
+async fn add_deleted(
     desk: &mut Desk,
     (tenant, key): (TenantBits, &str),
     consumer: Option<&str>,
     events: &mut BTreeMap<EventId, Told>,
 ) -> Result<(), Error> {
-    // Positions of effects mean nothing in the log, and those of consumers that a stream feeds mean another one.
-    let sql = "SELECT consumer, min(position) FROM karwan.lane WHERE consumer NOT LIKE 'effect.%'
-               AND consumer NOT IN (SELECT consumer FROM karwan.declared WHERE stream IS NOT NULL)
-               GROUP BY consumer ORDER BY consumer";
-    let consumers = desk.rows(sql, &[]).await?.into_iter().map(|row| (row.text(0), row.int(1)));
+    let of = ActionFilter {
+        verb: Some(Verb::Delete),
+        tenant: Some(tenant),
+        key: Some(key.to_owned()),
+        consumer: consumer.map(str::to_owned),
+        ..ActionFilter::default()
+    };
+    let mut before = None;
+    loop {
+        let page = actions(desk, &of, before, STORY_MAX).await?;
+        for action in page.actions {
+            if let (Some(name), Some(event)) = (action.consumer.clone(), action.event)
+                && let Some(told) = events.get_mut(&event)
+            {
+                told.fates.entry(name).or_insert_with(|| Fate::Deleted(Box::new(action)));
+            }
+        }
+        let Some(next) = page.next else { return Ok(()) };
+        before = Some(next);
+    }
+}
+
+/// What was handled or published, and what lies ahead.
+async fn add_claims(
+    desk: &mut Desk,
+    (tenant, key): (TenantBits, &str),
+    (consumer, readers): (Option<&str>, &Readers),
+    events: &mut BTreeMap<EventId, Told>,
+) -> Result<(), Error> {
     let wanted = |name: &str| consumer.is_none_or(|consumer| consumer == name);
     let lowest = events.values().filter(|told| told.logged).map(|told| told.seq).min().unwrap_or_default();
-    for (name, position) in consumers.filter(|(name, _)| wanted(name)).collect::<Vec<_>>() {
+    for (name, position) in readers.positions.iter().filter(|(name, _)| wanted(name)) {
         let sql = "SELECT l.event_id FROM karwan.log l WHERE l.tenant_id = $1 AND l.key = $2 AND l.seq >= $3
                    AND EXISTS (SELECT 1 FROM karwan.inbox i WHERE i.consumer = $4 AND i.event_id = l.event_id)";
         let claimed = desk.rows(sql, values![tenant, key, lowest, name.as_str()]).await?;
         let claimed: BTreeSet<EventId> = claimed.iter().map(|row| row.event(0)).collect();
         // A relay claims nothing of what it publishes.
-        let relays = name.starts_with("relay.");
-        for (event, told) in events.iter_mut().filter(|(_, told)| told.logged) {
-            let fate = match (claimed.contains(event), told.seq > position) {
+        let relays = name.starts_with(RELAYS);
+        let concerned = |told: &Told| told.logged && readers.concerns(name, &told.subject);
+        for (event, told) in events.iter_mut().filter(|(_, told)| concerned(told)) {
+            let fate = match (claimed.contains(event), told.seq > *position) {
                 (true, _) => Fate::Handled,
-                (false, false) if relays => Fate::Handled,
+                (false, false) if relays => Fate::Published,
                 (false, true) => Fate::Ahead,
                 // That a consumer has no handler for an event is worth a word only to whoever asks for that consumer.
                 (false, false) if consumer.is_some() => Fate::Passed,

@@ -36,16 +36,18 @@ impl Operator {
                 let sql = "DELETE FROM karwan.suspension WHERE consumer = $1";
                 changed(&done, desk.run(sql, values![done.consumer.as_deref()]).await?)?;
             }
+            Verb::Seek | Verb::Forget => {
+                let consumer = done.consumer.as_deref().unwrap_or("CONSUMER");
+                return Err(elsewhere(&done, &format!("consumer seek {consumer}")));
+            }
+            Verb::Replay => return Err(elsewhere(&done, "replay")),
             verb @ (Verb::Repair
             | Verb::Delete
             | Verb::Undo
             | Verb::Note
             | Verb::ResumeKey
             | Verb::ResumeConsumer
-            | Verb::Seek
-            | Verb::Replay
             | Verb::ClearInbox
-            | Verb::Forget
             | Verb::ForgetSubject
             | Verb::DropLog) => return Err(cannot(action, format!("a {} is not undone here", verb.name()))),
         }
@@ -94,6 +96,7 @@ impl Operator {
 /// The letter that an action touched, and its lane.
 async fn still_there(desk: &mut Desk, done: &Action) -> Result<(Found, i64), Error> {
     match stopped(desk, &target_of(done)?).await {
+        Err(Error::Deleted { action, .. }) => Err(cannot(done.id, format!("action {action} has deleted the letter"))),
         Err(Error::Claimed { .. }) => {
             Err(cannot(done.id, "the event was handled since, or its letter is not kept".to_owned()))
         }
@@ -150,6 +153,12 @@ async fn die_again(desk: &mut Desk, found: &Found, table: &str, detail: &Json) -
 
 fn cannot(action: i64, reason: String) -> Error {
     Error::CannotUndo { action, reason }
+}
+
+/// What another command undoes.
+fn elsewhere(done: &Action, command: &str) -> Error {
+    let (verb, action) = (done.verb.name(), done.id);
+    cannot(action, format!("a {verb} is not undone here, but by karwan {command} --undo {action}"))
 }
 
 fn moved_on(done: &Action, found: &Found) -> Error {

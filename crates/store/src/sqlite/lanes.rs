@@ -272,7 +272,8 @@ fn check(connection: &Connection, held: &Held) -> Result<(), Fault> {
 fn clear(connection: &Connection, consumer: &str, rows: &[LogRow]) -> Result<Vec<EventId>, Fault> {
     let sql = "DELETE FROM inbox WHERE consumer = ?1 AND event = ?2
                AND NOT EXISTS (SELECT 1 FROM dead WHERE consumer = ?1 AND event = ?2)
-               AND NOT EXISTS (SELECT 1 FROM aside WHERE consumer = ?1 AND event = ?2)";
+               AND NOT EXISTS (SELECT 1 FROM aside WHERE consumer = ?1 AND event = ?2)
+               AND NOT EXISTS (SELECT 1 FROM action WHERE consumer = ?1 AND event = ?2 AND verb = 'delete')";
     let mut statement = connection.prepare_cached(sql)?;
     let mut cleared = Vec::new();
     for row in rows {

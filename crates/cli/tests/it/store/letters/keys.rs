@@ -1,9 +1,13 @@
 //! Keys and consumers: their stories, and stopping them.
 
+use serde_json::json;
+
 use super::scene::{ASSIGNED, Mood, PAGER, Scene, key};
 
 on_both! {
     a_key_is_told_whole_and_in_order_of_time,
+    an_event_is_told_to_be_published_by_the_relay_of_its_topic_alone,
+    a_key_that_nobody_has_seen_is_paused_with_a_word_about_it,
     a_paused_key_waits_while_others_flow_and_goes_on_in_order,
     a_paused_consumer_waits_and_goes_on_with_the_reasons_recorded,
     a_consumer_that_fails_everywhere_is_shown_suspended_with_the_reason_until_it_is_resumed,
@@ -35,6 +39,37 @@ fn a_key_is_told_whole_and_in_order_of_time(scene: &mut Scene) {
     text.prints("note by zarina: INC-7").prints("waits behind");
     scene.karwan(&["key", "show", &key(9)]).exits(0).says("nothing is known of this key");
     scene.karwan(&["key", "show", "somebody"]).exits(64).says("a key is <tenant>:<aggregate>");
+}
+
+fn an_event_is_told_to_be_published_by_the_relay_of_its_topic_alone(scene: &mut Scene) {
+    scene.assign(1, &[1, 2]);
+    scene.stop();
+    // Lanes of others become those of relays: their rows are the same.
+    for (relay, was, position) in [("HOUSEKEEPING", PAGER, 1), ("BILLING", "effect.page", 9)] {
+        let set = format!("SET consumer = 'relay.{relay}', position = {position}");
+        scene.sql(&format!("UPDATE karwan.lane {set} WHERE consumer = '{was}'"));
+    }
+    scene.karwan(&["consumer", "list"]).exits(0).prints("relay.HOUSEKEEPING").prints("relay.BILLING");
+    let story = |more: &[&str]| {
+        let story = scene.karwan(&[&["key", "show", &key(1), "--format", "json"], more].concat()).exits(0).json();
+        let entries = story["entries"].as_array().expect("a list").clone();
+        entries.iter().map(|entry| entry["fates"].clone()).collect::<Vec<_>>()
+    };
+    let carried = "relay.HOUSEKEEPING";
+    let fates = ["published", "ahead"].map(|fate| json!([{ "consumer": carried, "fate": fate }]));
+    assert_eq!((story(&[]), story(&["--consumer", carried])), (fates.to_vec(), fates.to_vec()));
+    assert_eq!(story(&["--consumer", "relay.BILLING"]), [json!([]), json!([])]);
+    scene.karwan(&["key", "show", &key(1)]).exits(0).prints("relay.HOUSEKEEPING: published");
+}
+
+fn a_key_that_nobody_has_seen_is_paused_with_a_word_about_it(scene: &mut Scene) {
+    scene.assign(1, &[1]);
+    let pause =
+        |task: u64| scene.karwan(&[&["key", "pause", &key(task), "--consumer", PAGER], &WHY[..]].concat()).exits(0);
+    let unknown = "nothing is known of this key yet";
+    pause(9).says("waits for").says(unknown);
+    let known = pause(1).says("waits for");
+    assert!(!known.stderr.contains(unknown), "{}", known.stderr);
 }
 
 fn a_paused_key_waits_while_others_flow_and_goes_on_in_order(scene: &mut Scene) {

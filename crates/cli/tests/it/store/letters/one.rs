@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::scene::{Mood, PAGER, Scene, key};
+use super::scene::{ASSIGNED, Mood, PAGER, Scene, key};
 
 on_both! {
     a_retry_of_a_dead_letter_lets_the_handler_run_once,
@@ -13,6 +13,8 @@ on_both! {
     an_undone_skip_is_what_it_was_before,
     a_quarantined_letter_is_in_a_file_byte_for_byte_with_a_manifest,
     a_deletion_without_sign_off_is_refused,
+    a_deleted_letter_is_told_as_deleted_and_no_replay_brings_it_back,
+    what_is_undone_elsewhere_is_refused_with_the_command_that_does,
     a_reason_that_is_missing_is_refused,
     a_dry_run_changes_nothing,
     a_wrong_consumer_is_refused_with_the_one_that_was_meant,
@@ -140,6 +142,56 @@ fn a_deletion_without_sign_off_is_refused(scene: &mut Scene) {
     assert_eq!((scene.letters(&[]).len(), scene.handled().len()), (0, 0));
     act(scene, "delete", &event, &["--sign-off", "omid", "--consumer", PAGER]).exits(1);
     scene.karwan(&["dlq", "actions", "--verb", "delete"]).exits(0).prints("zarina").prints("INC-7");
+}
+
+fn a_deleted_letter_is_told_as_deleted_and_no_replay_brings_it_back(scene: &mut Scene) {
+    let event = dead(scene);
+    let chosen = scene.karwan(&[&["dlq", "skip", "--all", "--dry-run"], &WHY[..]].concat()).exits(0);
+    assert!(chosen.stderr.contains("selection 1"), "{}", chosen.stderr);
+    act(scene, "delete", &event, &["--sign-off", "omid"]).exits(0);
+    // The dry run may have used up a number.
+    let action = scene.actions()[0]["action"].clone();
+    let gone = &format!("was deleted by action {action}");
+    scene.karwan(&["dlq", "show", &event]).exits(1).says(gone).says("docs/errors/store-deleted.md");
+    scene.karwan(&["dlq", "show", &event, "--consumer", PAGER]).exits(1).says(gone);
+    scene.karwan(&[&["dlq", "skip", "--select", "1", "--yes"], &WHY[..]].concat()).exits(1).says(gone);
+    scene.mended();
+    let replay = ["replay", "--topic", ASSIGNED, "--since", "1h", "--idempotency-safe", "--consumer", PAGER, "--yes"];
+    scene.karwan(&[&replay[..], &WHY[..]].concat()).exits(0);
+    scene.restart();
+    assert_eq!(scene.handled(), [], "it is gone for good");
+    let story = scene.karwan(&["key", "show", &key(1), "--format", "json"]).exits(0).json();
+    let entries = story["entries"].as_array().expect("a list");
+    let fate = entries[0]["fates"].as_array().expect("a list").iter().find(|fate| fate["consumer"] == PAGER);
+    let fate = fate.expect("the pager's");
+    assert_eq!((&fate["fate"], &fate["action"]["signOff"]), (&json!("deleted"), &json!("omid")), "{story}");
+    assert!(entries.iter().any(|entry| entry["what"] == "failed"), "why it failed is still told: {story}");
+    let told = format!("{PAGER}: deleted; action {action}: delete by zarina: INC-7 (agreed: omid)");
+    scene.karwan(&["key", "show", &key(1)]).exits(0).prints(&told);
+}
+
+fn what_is_undone_elsewhere_is_refused_with_the_command_that_does(scene: &mut Scene) {
+    scene.assign(1, &[1]);
+    scene.stop();
+    let undo = |action: &str| scene.karwan(&[&["dlq", "undo", action], &WHY[..]].concat()).exits(1);
+    let seek = |to: &[&str]| scene.karwan(&[&["consumer", "seek", PAGER], to, &WHY[..]].concat());
+    seek(&["--to", "start", "--yes"]).exits(0);
+    undo("1").says(&format!("karwan consumer seek {PAGER} --undo 1"));
+    seek(&["--undo"]).exits(0);
+    let none = seek(&["--undo"]).exits(1).says(&format!("{PAGER} has no seek left to undo"));
+    assert!(!none.stderr.contains("action 0"), "{}", none.stderr);
+    let replay = ["replay", "--topic", ASSIGNED, "--since", "1h", "--idempotency-safe", "--consumer", PAGER, "--yes"];
+    scene.karwan(&[&replay[..], &WHY[..]].concat()).exits(0);
+    undo("3").says("karwan replay --undo 3");
+    // What was sent once more is due since ever; 1970 says nothing to anybody.
+    let key = key(1);
+    let event = scene.only(&["--state", "parked"]);
+    let shown: [&[&str]; 4] =
+        [&["consumer", "show", PAGER], &["dlq", "list"], &["dlq", "show", &event], &["key", "show", &key]];
+    for args in shown {
+        let shown = scene.karwan(args).exits(0).prints("now");
+        assert!(!shown.stdout.contains("1970"), "{}", shown.stdout);
+    }
 }
 
 fn a_reason_that_is_missing_is_refused(scene: &mut Scene) {

@@ -1,10 +1,11 @@
 //! Letters that break their schema: refused for replay until they are valid.
 
-use super::scene::{Mood, Scene};
+use super::scene::{Mood, PAGER, Scene};
 
 on_both! {
     a_schema_invalid_letter_is_refused_for_replay_and_classified_as_drift,
     a_repair_keeps_the_original_and_the_events_identity,
+    what_was_before_a_repair_is_shown_after_the_event_was_handled,
     a_repair_that_breaks_the_schema_is_refused_with_every_violation,
 }
 
@@ -63,6 +64,28 @@ fn a_repair_keeps_the_original_and_the_events_identity(scene: &mut Scene) {
     shown(&[]).prints("repaired").prints("DEF-12");
     scene.restart();
     assert_eq!(scene.handled(), [(1, 7)]);
+}
+
+fn what_was_before_a_repair_is_shown_after_the_event_was_handled(scene: &mut Scene) {
+    let event = drifted(scene);
+    let before = scene.karwan(&["dlq", "show", &event, "--raw"]).exits(0).stdout;
+    let mut mended = payload(scene, &event);
+    mended["version"] = 7.into();
+    let folder = scene.folder();
+    let file = folder.write("payload.json", mended.to_string());
+    scene.karwan(&[&["dlq", "repair", &event, "--payload", &file], &WHY[..]].concat()).exits(0);
+    scene.restart();
+    assert_eq!(scene.handled(), [(1, 7)]);
+    let show = |flags: &[&str]| scene.karwan(&[&["dlq", "show", &event], flags].concat());
+    show(&["--consumer", PAGER]).exits(1).says("has already handled");
+    for consumer in [&[][..], &["--consumer", PAGER]] {
+        assert_eq!(show(&[&["--original", "--raw"], consumer].concat()).exits(0).stdout, before);
+    }
+    let text = show(&["--original"]).exits(0).prints("‹personal: identifier›").says("before its repair");
+    assert!(text.stdout.contains("\"one\""), "{}", text.stdout);
+    let json = show(&["--original", "--format", "json"]).exits(0).json();
+    assert_eq!((&json["consumer"], &json["envelope"]["payload"]["version"]), (&PAGER.into(), &"one".into()));
+    show(&["--original", "--consumer", "notification-service.pagr"]).exits(1).says("did you mean");
 }
 
 fn a_repair_that_breaks_the_schema_is_refused_with_every_violation(scene: &mut Scene) {

@@ -69,6 +69,8 @@ fn told(entry: &Entry) -> String {
         Happened::Logged { subject, fates, .. } => {
             let fate = |(consumer, fate): &(String, Fate)| match fate {
                 Fate::Handled => format!("{consumer} handled"),
+                Fate::Published => format!("{consumer} published"),
+                Fate::Deleted(action) => format!("{consumer} deleted by {}", action.who.actor),
                 Fate::Letter { state, attempts, .. } => format!("{consumer} {} {attempts}", state.name()),
                 Fate::Behind(_) => format!("{consumer} behind"),
                 Fate::Ahead => format!("{consumer} ahead"),
