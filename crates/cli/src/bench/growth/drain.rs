@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use karwan::Engine;
 use karwan::engine::{Relay, Work};
-use karwan_broker::{Broker, Topology};
+use karwan_broker::{Broker, Mode, Topology};
 use karwan_store::{Address, Position};
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
@@ -28,11 +28,16 @@ pub struct Args {
     /// The log's numbers at which the time is taken, in order; the last is the end
     #[arg(long, value_delimiter = ',')]
     marks: Vec<i64>,
+    /// In atomic batches
+    #[arg(long)]
+    durable: bool,
 }
 
 /// What it saw.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Drained {
+    /// Whether in atomic batches.
+    pub durable: bool,
     /// Seconds from the first events to every mark.
     pub seconds: Vec<f64>,
     /// The most memory that was resident, in bytes; none where the system does not tell.
@@ -49,7 +54,8 @@ pub fn run(args: &Args) -> Outcome {
         let topology = Topology::of(&*sample::catalogue()?);
         let options = karwan::engine::Options::new("drain", karwan::Residency::Eu);
         let incarnation = store.relay().incarnation();
-        let engine = Engine::start(&store, Work::new().relay(Relay::new(broker, topology)), options);
+        let mode = if args.durable { Mode::Durable } else { Mode::Pipelined };
+        let engine = Engine::start(&store, Work::new().relay(Relay::new(broker, topology).mode(mode)), options);
         // Starting, and asking the stream how far it is, is no part of a rate.
         engine.published(LOAD, Position { incarnation, seq: 1 }).await?;
         let start = Instant::now();
@@ -66,19 +72,21 @@ pub fn run(args: &Args) -> Outcome {
             seconds.push(start.elapsed().as_secs_f64());
         }
         engine.stop().await;
-        output::json(&Drained { seconds, resident_bytes_max: resident.max(resident_bytes()) })?;
+        let resident_bytes_max = resident.max(resident_bytes());
+        output::json(&Drained { durable: args.durable, seconds, resident_bytes_max })?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
 /// Runs it in a process of its own.
-pub async fn drain(address: &Address, url: &str, marks: &[i64]) -> Result<Drained, Failure> {
+pub async fn drain(address: &Address, url: &str, mode: Mode, marks: &[i64]) -> Result<Drained, Failure> {
     let Address::Postgres(store) = address else {
         return Err(Failure::usage(anyhow!("a SQLite file belongs to one process")));
     };
     let marks: Vec<String> = marks.iter().map(i64::to_string).collect();
     let child = Command::new(std::env::current_exe()?)
         .args(["bench", "drain", "--marks", &marks.join(",")])
+        .args((mode == Mode::Durable).then_some("--durable"))
         .env(STORE, store)
         .env(BROKER, url)
         .stderr(std::process::Stdio::inherit())

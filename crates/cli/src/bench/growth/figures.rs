@@ -5,6 +5,8 @@ use std::fmt;
 use karwan_store::report::TableSize;
 use serde::Serialize;
 
+use super::drain::Drained;
+
 /// The most memory that a process may need.
 const RESIDENT_MIB_MAX: f64 = 150.0;
 
@@ -12,6 +14,8 @@ const RESIDENT_MIB_MAX: f64 = 150.0;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
+    /// How the process that drained published: `durable` or `pipelined`.
+    mode: &'static str,
     events: u64,
     /// Events a second of the last tenth, when the log is published again.
     rate: f64,
@@ -92,7 +96,7 @@ impl Drain {
 }
 
 impl Figures {
-    pub fn of(events: u64, rounds: Vec<Round>, drain: Drain, resident: Option<u64>) -> Self {
+    pub fn of(events: u64, rounds: Vec<Round>, drain: Drain, drained: &Drained) -> Self {
         let brought = |round: usize| {
             let before = round.checked_sub(1).map_or(0, |before| rounds[before].bytes());
             (rounds[round].bytes() - before) as f64
@@ -101,15 +105,16 @@ impl Figures {
         let bytes_ratio = if rounds.len() > 2 { brought(rounds.len() - 1) / brought(1) } else { 1.0 };
         let log_dead = rounds.last().and_then(|round| round.of("log")).map_or(0, |log| log.dead);
         let (rate, base, ratio) = (drain.last, drain.first * drain.base_held, drain.ratio);
-        let resident_mib = resident.map(|bytes| bytes as f64 / 1_048_576.0);
-        Self { events, rate, base, ratio, log_dead, bytes_ratio, drain, resident_mib, rounds }
+        let resident_mib = drained.resident_bytes_max.map(|bytes| bytes as f64 / 1_048_576.0);
+        let mode = if drained.durable { "durable" } else { "pipelined" };
+        Self { mode, events, rate, base, ratio, log_dead, bytes_ratio, drain, resident_mib, rounds }
     }
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { events, log_dead, bytes_ratio, drain, resident_mib, rounds, .. } = self;
-        writeln!(f, "{events} events, {} rounds with producers and a relay at work", rounds.len())?;
+        let Self { mode, events, log_dead, bytes_ratio, drain, resident_mib, rounds, .. } = self;
+        writeln!(f, "{mode}, {events} events, {} rounds with producers and a relay at work", rounds.len())?;
         for Round { round, rate, tables } in rounds {
             let dead: i64 = tables.iter().map(|table| table.dead).sum();
             writeln!(f, "round {round}: {rate:.0} a second; {dead} dead rows in all tables")?;

@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use bytes::Bytes;
 use karwan::Engine;
 use karwan::engine::{Relay, Work};
-use karwan_broker::raw;
+use karwan_broker::{Mode, raw};
 use karwan_envelope::mint::{OsRandom, Random as _};
 use karwan_store::{Address, Store};
 
@@ -42,6 +42,7 @@ const TENANTS: u64 = 32;
 /// Examples:
 ///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost
 ///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost --events 100000 --json
+///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost --durable
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -49,6 +50,9 @@ pub struct Args {
     flags: Flags,
     #[command(flatten)]
     broker: BrokerFlags,
+    /// Publish in atomic batches: for a server with `sync_interval: always`
+    #[arg(long)]
+    durable: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -67,7 +71,7 @@ pub fn run(args: &Args) -> Outcome {
         let (catalogue, kinds) = (sample::catalogue()?, sample::kinds());
         let figures = Streams::within(&url, &catalogue, async |streams| {
             Place::within(&address, (&catalogue, &kinds), async |place| match place {
-                Place::Database(scratch) => measure(args.events, streams, (scratch, &url)).await,
+                Place::Database(scratch) => measure(args, streams, (scratch, &url)).await,
                 Place::File(_) => Err(Failure::usage(anyhow!("a SQLite file belongs to one process"))),
             })
             .await
@@ -76,12 +80,14 @@ pub fn run(args: &Args) -> Outcome {
     })
 }
 
-async fn measure(events: u64, streams: &Streams, (scratch, url): (&Scratch, &str)) -> Result<Figures, Failure> {
+async fn measure(args: &Args, streams: &Streams, (scratch, url): (&Scratch, &str)) -> Result<Figures, Failure> {
+    let Args { events, durable, .. } = *args;
+    let mode = if durable { Mode::Durable } else { Mode::Pipelined };
     let progress = Progress::new();
     let store = sample::open(&scratch.node, 8).await?;
     let mut rounds = Vec::new();
     let (mut serial, mut marks) = (0, Vec::new());
-    let relay = Relay::new(streams.broker.clone(), streams.topology.clone());
+    let relay = Relay::new(streams.broker.clone(), streams.topology.clone()).mode(mode);
     let options = karwan::engine::Options::new("bench", karwan::Residency::Eu);
     let engine = Engine::start(&store, Work::new().relay(relay), options);
     progress.tell("growing", 0, events);
@@ -103,7 +109,7 @@ async fn measure(events: u64, streams: &Streams, (scratch, url): (&Scratch, &str
     streams.empty().await?;
     progress.tell("draining", 0, 0);
     let wanted = [marks[0], marks[marks.len() - 2], marks[marks.len() - 1]];
-    let drained = drain::drain(&scratch.node, url, &wanted).await?;
+    let drained = drain::drain(&scratch.node, url, mode, &wanted).await?;
     progress.tell("the base", 0, events);
     let base = base(events, streams, envelope).await?;
     let tenth = events as f64 / ROUNDS as f64;
@@ -112,7 +118,7 @@ async fn measure(events: u64, streams: &Streams, (scratch, url): (&Scratch, &str
         _ => (0.0, 0.0),
     };
     let drain = Drain::of(events, &drained.seconds, rates(&drained.seconds), rates(&base));
-    Ok(Figures::of(events, rounds, drain, drained.resident_bytes_max))
+    Ok(Figures::of(events, rounds, drain, &drained))
 }
 
 /// Every table that has rows, by fresh statistics.

@@ -1,3 +1,4 @@
+use karwan_testkit::nats::{Options as NatsOptions, Server as Nats};
 use karwan_testkit::postgres::{Options, Server};
 
 use super::place::file;
@@ -171,7 +172,7 @@ fn growth_is_measured_by_rounds_with_no_dead_row_in_the_log_and_streams_go_again
     // A session that tells the statistics late is counted once more, never less (`sizes.sql`).
     let rows: Vec<i64> = rounds.iter().filter_map(|round| log(round)["rows"].as_i64()).collect();
     assert!(rows.len() == 10 && (1..).zip(&rows).all(|(round, rows)| *rows >= 200 * round), "{figures}");
-    assert_eq!(figures["logDead"], 0);
+    assert_eq!((&figures["logDead"], &figures["mode"]), (&0.into(), &"pipelined".into()));
     assert!(figures["drain"]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{figures}");
     let number = |name: &str| figures[name].as_f64().expect("a number");
     assert!((number("ratio") - number("rate") / number("base")).abs() < 1e-9, "{figures}");
@@ -181,6 +182,18 @@ fn growth_is_measured_by_rounds_with_no_dead_row_in_the_log_and_streams_go_again
     karwan(&args).exits(0).prints("dead rows in the log: 0").prints("ratio: ");
     let (_folder, file) = file();
     karwan(&["bench", "growth", "--store", &file, "--broker", &broker.url()]).exits(64).says("use Postgres");
+}
+
+#[test]
+fn growth_is_measured_in_atomic_batches_too() {
+    let options = NatsOptions { sync_always: true, ..NatsOptions::default() };
+    let (Some(server), Some(broker)) = (karwan_testkit::postgres().or_skip(), Nats::start(options).or_skip()) else {
+        return;
+    };
+    let database = server.database();
+    let args = ["bench", "growth", "--store", &database.url(), "--broker", &broker.url(), "--events", "1000"];
+    let figures = karwan(&[&args[..], &["--durable", "--json"]].concat()).exits(0).json();
+    assert_eq!((&figures["mode"], &figures["events"]), (&"durable".into(), &1000.into()), "{figures}");
 }
 
 #[test]
