@@ -22,7 +22,8 @@ pub enum Name {
 }
 
 impl Name {
-    const ALL: [Name; 3] = [Name::Melmastoon, Name::Learning, Name::Panorama];
+    /// All of them.
+    pub const ALL: [Name; 3] = [Name::Melmastoon, Name::Learning, Name::Panorama];
 
     fn platform(self) -> &'static Platform {
         match self {

@@ -10,25 +10,25 @@ use karwan_store::Store;
 
 use crate::exit::Outcome;
 use crate::settings::{BrokerFlags, Flags, Settings};
-use crate::topology::Selection;
+use crate::topology::OfStore;
 use crate::{away, output, runtime, telling};
 
 /// Publish a store's events to NATS JetStream, in order, until told to stop
 ///
-/// Streams are made from the catalogue. Several relays may run: each stream has one
+/// Streams are made from the platform's catalogue. Several relays may run: each stream has one
 /// publisher at a time, and another takes over within seconds. What the broker has
 /// already is not published again; while it is away, the log holds everything. Dead
 /// letters of the store reach their topics, whatever services are named. Ctrl-C or
 /// SIGTERM finishes what is on its way.
 ///
 /// Examples:
-///   karwan relay --store postgres://node@localhost/app --broker nats://localhost --platform melmastoon
+///   karwan relay --store postgres://node@localhost/app --broker nats://localhost
 ///   karwan relay --platform learning --services authoring-service,delivery-service --durable
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     #[command(flatten)]
-    selection: Selection,
+    selection: OfStore,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
@@ -47,8 +47,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let settings = Settings::load(&args.flags)?;
     let (address, url) = (settings.store()?, args.broker.url(&settings)?);
-    let (whole, own) = (args.selection.whole()?, args.selection.topology()?);
-    let catalogue = Arc::new(args.selection.platform.catalogue()?);
+    let chosen = args.selection.chosen(Some(&address))?;
+    let (whole, own) = (chosen.whole()?, chosen.topology()?);
+    let catalogue = Arc::new(chosen.platform.catalogue()?);
     telling::start(args.verbose);
     runtime::block_on(async {
         let store = Store::open(&address, karwan_store::Options::new(catalogue, Vec::new())).await?;

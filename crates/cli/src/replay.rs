@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use karwan::engine::fed_consumer::Error as FedError;
 use karwan_store::log::SubjectPattern;
 use karwan_store::operator::{Moved, Place, Who as Actor};
-use karwan_store::{Error, Operator};
+use karwan_store::{Error, Operator, Store};
 
-use crate::chosen::Choice;
+use crate::chosen::{Choice, knows_topic};
 use crate::confirm::Asked;
 use crate::consumer::moving::Moving;
 use crate::consumer::place;
@@ -79,6 +79,7 @@ pub fn run(args: &Args) -> Outcome {
             let why = "a replay runs handlers again: say --idempotency-safe where they and their calls stand it";
             return Err(Failure::usage(anyhow!("{why} (see --help)")));
         }
+        knows_topic(&Store::observe(&address).await?, topic).await?;
         let since = Place::Time(since.unix_ms());
         match &args.consumer {
             Some(consumer) => {
@@ -101,6 +102,10 @@ async fn to_one(
     let (events, keys) = (would.events, would.keys);
     if args.dry_run {
         output::data(&format!("{events} events of {keys} keys would be given to {consumer} once more"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if events == 0 {
+        output::data(&format!("nothing to replay: {consumer} has handled none of these events since then"))?;
         return Ok(ExitCode::SUCCESS);
     }
     args.asked.agreed(&format!("give {events} events of {keys} keys to {consumer} once more?"))?;
@@ -140,6 +145,10 @@ async fn to_all(
     }
     if args.dry_run {
         output::data(&format!("{} consumers would read again", moves.len()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if moves.is_empty() {
+        output::data("nothing to replay: no consumer of this topic goes back")?;
         return Ok(ExitCode::SUCCESS);
     }
     args.asked.agreed(&format!("let {} consumers read again?", moves.len()))?;

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use karwan::engine::fed_consumer::Error;
-use karwan_store::Operator;
 use karwan_store::log::SubjectPattern;
 use karwan_store::operator::{Moved, Place, Who};
+use karwan_store::{Operator, Store};
 use serde_json::json;
 
 use super::moving::Moving;
 use super::place::{self, Named};
-use crate::chosen::Choice;
+use crate::chosen::{Choice, knows_topic};
 use crate::confirm::Asked;
 use crate::exit::{Failure, Outcome};
 use crate::instant::Instant;
@@ -82,6 +82,9 @@ pub fn run(args: &Args) -> Outcome {
         let Some(to) = place::of(args.to, args.time) else {
             return Err(Failure::usage(anyhow!("where to? --to, --time or --undo (see --help)")));
         };
+        if let Some(subject) = &args.subject {
+            knows_topic(&Store::observe(&address).await?, subject).await?;
+        }
         let moving = Moving::of(&operator, &args.consumer, broker.as_deref()).await?;
         let would = moving.would_seek(to).await?;
         if args.dry_run {

@@ -9,10 +9,10 @@ use karwan_store::log::SubjectPattern;
 use karwan_store::operator::{LetterFilter, State};
 
 use super::desk::Desk;
+use crate::chosen::knows_topic;
 use crate::exit::Failure;
 use crate::instant::Instant;
 use crate::operator::said;
-use crate::suggest;
 use crate::tenant::{KeyName, TenantName};
 
 /// The flags that narrow letters down.
@@ -118,15 +118,7 @@ impl Narrow {
             desk.knows_consumer(consumer).await?;
         }
         if let Some(topic) = &self.topic {
-            let topics = desk.observer.topic_names().await?;
-            if !topics.iter().any(|name| topic.matches(name)) {
-                let hint = match suggest::nearest(topics.iter().map(String::as_str), &topic.to_string()) {
-                    Some(near) => format!("did you mean {near}?"),
-                    None => "`karwan log stats` names those with events".to_owned(),
-                };
-                let topic = suggest::quoted(&topic.to_string());
-                return Err(anyhow!("no topic of this store is called {topic}; {hint}").into());
-            }
+            knows_topic(&desk.observer, topic).await?;
         }
         let mut tenant = self.tenant.map(|tenant| tenant.0);
         let key = match &self.key {

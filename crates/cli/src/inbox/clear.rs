@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use karwan_store::Operator;
 use karwan_store::log::SubjectPattern;
 use karwan_store::operator::Place;
+use karwan_store::{Operator, Store};
 
-use crate::chosen::Choice;
+use crate::chosen::{Choice, knows_topic};
 use crate::confirm::Asked;
 use crate::consumer::moving::Moving;
 use crate::exit::Outcome;
@@ -54,10 +54,17 @@ pub fn run(args: &Args) -> Outcome {
     let operator = Operator::new(&address, Vec::new());
     let (since, chosen) = (Place::Time(args.since.unix_ms()), args.choice.chosen(args.subject.clone()));
     runtime::block_on(async {
+        if let Some(subject) = &args.subject {
+            knows_topic(&Store::observe(&address).await?, subject).await?;
+        }
         let moving = Moving::of(&operator, &args.consumer, broker.as_deref()).await?;
         let claims = moving.count_claims(since, &chosen).await?;
         if args.dry_run {
             output::data(&format!("{claims} claims of {} would be taken back", args.consumer))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if claims == 0 {
+            output::data(&format!("nothing to take back: {} has no such claims", args.consumer))?;
             return Ok(ExitCode::SUCCESS);
         }
         args.asked.agreed(&format!("take {claims} claims of {} back?", args.consumer))?;

@@ -14,7 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::log::row::{Format, line};
 use crate::progress::Progress;
 use crate::settings::{BrokerFlags, Flags, Settings};
-use crate::topology::Selection;
+use crate::topology::OfStore;
 use crate::{output, runtime};
 use search::Search;
 
@@ -26,13 +26,13 @@ use search::Search;
 /// messages of the streams are read.
 ///
 /// Examples:
-///   karwan lost --store postgres://admin@localhost/app --broker nats://localhost --platform melmastoon
+///   karwan lost --store postgres://admin@localhost/app --broker nats://localhost
 ///   karwan lost --platform melmastoon --services payment-gateway-service --format json > lost.jsonl
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     #[command(flatten)]
-    selection: Selection,
+    selection: OfStore,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
@@ -45,7 +45,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let settings = Settings::load(&args.flags)?;
     let (address, url) = (settings.store()?, args.broker.url(&settings)?);
-    let (topology, catalogue) = (args.selection.topology()?, args.selection.platform.catalogue()?);
+    let chosen = args.selection.chosen(Some(&address))?;
+    let (topology, catalogue) = (chosen.topology()?, chosen.platform.catalogue()?);
     runtime::block_on(async {
         let store = Store::observe(&address).await?;
         let options = karwan_broker::Options { name: "karwan lost".to_owned(), ..karwan_broker::Options::default() };

@@ -5,6 +5,7 @@ mod bundle;
 mod diff;
 mod gate;
 mod hash;
+mod named;
 mod render;
 mod tally;
 

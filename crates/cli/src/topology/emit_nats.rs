@@ -63,7 +63,7 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 
 pub fn run(args: &Args) -> Outcome {
     let (account, keeper, auditor) = (args.account.clone(), args.keeper.clone(), args.auditor.clone());
-    let topology = args.followers.added(&args.selection, true)?;
+    let topology = args.followers.added(&args.selection.chosen(), true)?;
     let now = SystemClock.now();
     let on_call = args.on_call_until.map(|until| OnCall { users: args.on_call.clone(), until });
     let roles = Roles { account, keeper, auditor, on_call };

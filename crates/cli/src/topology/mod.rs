@@ -4,6 +4,7 @@ mod apply;
 mod check;
 mod emit_nats;
 mod show;
+mod whose;
 
 use anyhow::anyhow;
 use clap::Subcommand;
@@ -17,6 +18,7 @@ use crate::platforms::Name;
 use crate::settings::{BrokerFlags, Flags, Settings};
 use crate::suggest::{nearest, quoted};
 use crate::{output, runtime};
+pub use whose::OfStore;
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -37,16 +39,41 @@ pub fn run(verb: Verb) -> Outcome {
 
 /// Whose streams.
 #[derive(clap::Args)]
-pub struct Selection {
+struct Selection {
     /// The platform whose catalogue says which streams there are
-    #[arg(long)]
-    pub platform: Name,
+    #[arg(long, value_name = "melmastoon|learning|panorama")]
+    platform: Name,
+    #[command(flatten)]
+    services: Services,
+}
+
+impl Selection {
+    fn chosen(&self) -> Chosen<'_> {
+        Chosen { platform: self.platform, services: self.services.names() }
+    }
+}
+
+/// Which of a platform's streams.
+#[derive(clap::Args)]
+struct Services {
     /// Only those of these services, with commas between
     #[arg(long, value_delimiter = ',', value_name = "SERVICE")]
     services: Vec<String>,
 }
 
-impl Selection {
+impl Services {
+    fn names(&self) -> &[String] {
+        &self.services
+    }
+}
+
+/// Streams of a platform.
+pub struct Chosen<'a> {
+    pub platform: Name,
+    services: &'a [String],
+}
+
+impl Chosen<'_> {
     /// The streams of the whole platform, whatever services are named.
     pub fn whole(&self) -> Result<Topology, Failure> {
         Ok(Topology::of(&self.platform.catalogue()?))
@@ -57,13 +84,19 @@ impl Selection {
         self.of_these(self.whole()?)
     }
 
+    /// Whether the platform has streams of all the services.
+    fn has_services(&self) -> Result<bool, Failure> {
+        let topology = self.whole()?;
+        Ok(self.services.iter().all(|service| topology.streams().iter().any(|stream| stream.service == *service)))
+    }
+
     /// What the named services feed and follow.
     fn of_these(&self, topology: Topology) -> Result<Topology, Failure> {
         if self.services.is_empty() {
             return Ok(topology);
         }
         let known: Vec<&str> = topology.streams().iter().map(|stream| stream.service.as_str()).collect();
-        for service in &self.services {
+        for service in self.services {
             if !known.contains(&service.as_str()) {
                 let help = match nearest(known.iter().copied(), service) {
                     Some(meant) => format!("did you mean `{meant}`?"),
@@ -91,10 +124,10 @@ struct Followers {
 
 impl Followers {
     /// What they add to a topology; those of the platform itself, too, where they are wanted.
-    fn added(&self, selection: &Selection, platform: bool) -> Result<Topology, Failure> {
-        let mut topology = selection.whole()?;
+    fn added(&self, chosen: &Chosen<'_>, platform: bool) -> Result<Topology, Failure> {
+        let mut topology = chosen.whole()?;
         let mut left_out = Vec::new();
-        let listed = if platform { selection.platform.consumers() } else { Vec::new() };
+        let listed = if platform { chosen.platform.consumers() } else { Vec::new() };
         let listed = listed.iter().map(|it| (it.name().to_owned(), it.subjects().map(str::to_owned).collect()));
         for (name, subjects) in self.declared()?.into_iter().chain(listed) {
             let subjects: Vec<&str> = subjects.iter().map(String::as_str).collect();
@@ -112,7 +145,7 @@ impl Followers {
             output::note(&format!("{count} consumers can be fed from no stream; they read a log:"));
             left_out.iter().for_each(|why| output::note(&format!("  {why}")));
         }
-        selection.of_these(topology)
+        chosen.of_these(topology)
     }
 
     /// Those that streams feed, by what they have said of themselves.
@@ -134,7 +167,7 @@ impl Followers {
 #[derive(clap::Args)]
 struct Wanted {
     #[command(flatten)]
-    selection: Selection,
+    selection: OfStore,
     #[command(flatten)]
     followers: Followers,
     #[command(flatten)]
@@ -146,8 +179,10 @@ struct Wanted {
 
 impl Wanted {
     fn topology(&self) -> Result<Topology, Failure> {
+        let store = Settings::load(&self.place.flags)?.named_store()?;
+        let chosen = self.selection.chosen(store.as_ref())?;
         // Not those of the platform's list: they read a log wherever nobody has said otherwise.
-        Ok(self.followers.added(&self.selection, false)?.replicated(self.replicas))
+        Ok(self.followers.added(&chosen, false)?.replicated(self.replicas))
     }
 }
 

@@ -37,7 +37,7 @@ enum Format {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let topology = args.followers.added(&args.selection, true)?;
+    let topology = args.followers.added(&args.selection.chosen(), true)?;
     match args.format {
         Format::Text => output::data(&topology.to_string())?,
         Format::Json => {

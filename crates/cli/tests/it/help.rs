@@ -191,7 +191,7 @@ fn bad_usage_exits_64_and_says_so_on_standard_error() {
         &["replay", "--store", "sqlite:x", "--reason", "r"],
         &["retention", "run", "--store", "sqlite:x"],
         &["retention", "plan", "--store", "sqlite:x", "--claim-days", "29"],
-        &["schema", "audit", "--store", "sqlite:x", "only-one.json"],
+        &["schema", "audit", "--store", "sqlite:x", "a.json", "b.json", "c.json"],
         &["doctor"],
         &["backup", "--store", "sqlite:x"],
         &["restore", "--store", "sqlite:x"],

@@ -26,6 +26,15 @@ fn the_streams_of_a_catalogue_are_shown() {
 }
 
 #[test]
+fn without_a_platform_the_choices_are_named() {
+    let choices = "--platform <melmastoon|learning|panorama>";
+    karwan(&["topology", "show"]).exits(64).says(choices);
+    karwan(&["topology", "emit-nats"]).exits(64).says(choices);
+    let answer = karwan(&["topology", "check", "--broker", "nats://127.0.0.1:1"]).exits(64);
+    answer.says("which platform? neither it nor a store is named").says("--platform melmastoon or --platform learning");
+}
+
+#[test]
 fn a_wrong_service_gets_a_suggestion() {
     let call = |name: &str| karwan(&["topology", "show", "--platform", "melmastoon", "--services", name]).exits(64);
     call("reservaton-service").says("did you mean `reservation-service`?");

@@ -1,10 +1,11 @@
 //! `karwan schema audit`: past events held against a narrowed schema.
 
+use karwan_registry::hash::hash;
 use serde_json::{Value, json};
 
 use super::place::{Place, SUBJECT, TENANT, emit, file};
 use crate::folder::Folder;
-use crate::karwan::{Answer, call};
+use crate::karwan::{Answer, call, karwan};
 
 const SCHEMA: &str = "catalog/melmastoon/event-schemas/payment/intent/captured/v1.json";
 const DAY_MS: i64 = 86_400_000;
@@ -116,6 +117,43 @@ fn two_schemas_are_audited_for_the_subject_that_they_name_or_that_is_named() {
     call(&named).within(folder.path()).run().exits(1).prints("1 would be refused");
     let mixed = ["schema", "audit", "--store", &store, &old, "catalog"];
     call(&mixed).within(folder.path()).run().exits(65).says("two of a kind");
+}
+
+/// R-053, with nothing but a store and how many days.
+#[test]
+fn the_compiled_in_catalogue_is_audited_against_the_schemas_that_events_name() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let (place, (_kept, store)) = (Place::new(server), file());
+    let audit =
+        |store: &str, more: &[&str]| karwan(&[&["schema", "audit", "--store", store, "--days", "30"], more].concat());
+    for store in [&place.url(), &store] {
+        audit(store, &[]).exits(0).says("none of 0 events");
+        emit(store, 1..4);
+        let same = audit(store, &[]).exits(0).prints("verdict: identical");
+        same.says("none of 3 events names another schema than the compiled-in catalogue has");
+    }
+    // A release before this one allowed any currency.
+    let folder = Folder::with_catalogue();
+    let schema = || serde_json::from_slice::<Value>(&folder.read(SCHEMA)).expect("JSON");
+    let now = hash(&schema()).expect("it has one").to_string();
+    folder.edit(SCHEMA, |schema| {
+        drop(schema["$defs"]["Money"]["properties"]["currency"].as_object_mut().expect("it is one").remove("pattern"));
+    });
+    let before = hash(&schema()).expect("it has one").to_string();
+    let kept = schema().to_string().replace('\'', "''");
+    let kept = format!("INSERT INTO schema VALUES ('{before}', 'payment', '{kept}')");
+    sql(&store, &format!("UPDATE log SET envelope = replace(envelope, '{now}', '{before}')"));
+    audit(&store, &[]).exits(64).says(SUBJECT).says("which this store does not keep").says("release-bundle.json");
+    sql(&store, &kept);
+    let (out, base) = (folder.name("audit.json"), folder.name("catalog"));
+    let found = audit(&store, &["--out", &out]).exits(0).prints("3 events of the last 30 days looked at, 0 would be");
+    found.prints(&format!("3 written by sha256-{before}"));
+    karwan(&["schema", "gate", "--base", &base]).exits(2).prints("needs audit pattern-tightened");
+    karwan(&["schema", "gate", "--base", &base, "--audit", &out]).exits(0).prints("audited: none of 3 events");
+    audit(&store, &[&base]).exits(0).prints("3 events of the last 30 days looked at");
+    audit(&store, &[&folder.name(SCHEMA)]).exits(64).says("name the one that replaces it");
+    sql(&store, "UPDATE log SET envelope = replace(envelope, 'AFN', 'afn') WHERE seq = 2");
+    audit(&store, &[]).exits(1).prints("3 events of the last 30 days looked at, 1 would be refused");
 }
 
 #[test]

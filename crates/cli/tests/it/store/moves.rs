@@ -118,7 +118,33 @@ fn without_a_consumer_everybody_of_the_topic_reads_again() {
         "what is handled stays handled"
     );
     let other = ["replay", "--topic", "a.b", "--since", "1h", "--idempotency-safe", "--reason", "x", "--yes"];
-    scene.karwan(&other).exits(1).says("no consumer of this topic");
+    scene.karwan(&other).exits(1).says("no topic of this store is called `a.b`");
+}
+
+#[test]
+fn a_wrong_topic_gets_a_suggestion_and_where_nothing_is_meant_nothing_is_recorded() {
+    let scene = Scene::new();
+    let (wrong, meant) = ("melmastoon.payment.intent.captred.v1", format!("did you mean {SUBJECT}?"));
+    let other = "melmastoon.payment.intent.failed.v1";
+    let asked = ["--reason", "INC-7", "--yes"];
+    let replay = |args: &[&str]| {
+        let replay = ["replay", "--since", "1h", "--idempotency-safe"];
+        scene.karwan(&[&replay, &asked[..], args].concat())
+    };
+    replay(&["--topic", wrong]).exits(1).says(&meant);
+    replay(&["--topic", wrong, "--consumer", CLERK]).exits(1).says(&meant);
+    replay(&["--topic", other]).exits(1).says("no consumer of this topic has run");
+    replay(&["--topic", other, "--consumer", CLERK])
+        .exits(0)
+        .prints("nothing to replay: billing.clerk has handled none");
+    let clear = ["inbox", "clear", "--consumer", CLERK, "--since", "1h"];
+    scene.karwan(&[&clear, &asked[..], &["--subject", wrong]].concat()).exits(1).says(&meant);
+    scene.karwan(&[&clear, &asked[..], &["--subject", other]].concat()).exits(0).prints("nothing to take back");
+    let seek = ["consumer", "seek", CLERK, "--to", "1", "--clear", "--subject", wrong];
+    scene.karwan(&[&seek, &asked[..]].concat()).exits(1).says(&meant);
+    scene.sql("UPDATE declared SET forward_only = 1");
+    replay(&["--topic", SUBJECT]).exits(0).prints("nothing to replay: no consumer of this topic goes back");
+    assert_eq!((scene.places(), scene.count("SELECT count(*) FROM action")), ((3, 3), 0));
 }
 
 #[test]
@@ -129,8 +155,7 @@ fn claims_are_taken_back_by_time_subject_and_tenant() {
         scene.karwan(&[&clear, args].concat())
     };
     clear(&["--dry-run"]).exits(0).prints("3 claims of billing.clerk would be taken back");
-    clear(&["--subject", "a.b"]).exits(0).prints("0 claims");
-    clear(&["--tenant", "platform"]).exits(0).prints("0 claims");
+    clear(&["--tenant", "platform"]).exits(0).prints("nothing to take back");
     clear(&["--tenant", TENANT, "--subject", SUBJECT]).exits(0).prints("3 claims of billing.clerk were taken back");
     assert_eq!(scene.count("SELECT count(*) FROM inbox"), 0);
 }

@@ -12,7 +12,7 @@ use karwan_broker::{Broker, Options};
 use karwan_testkit::nats::{self, Server};
 use serde_json::json;
 
-use super::place::{SERVICE, SUBJECT, TENANT, emit, file};
+use super::place::{Place, SERVICE, SUBJECT, TENANT, emit, file};
 use crate::folder::Folder;
 use crate::karwan::{Answer, karwan};
 use crate::up::{pause, signal};
@@ -131,6 +131,49 @@ fn a_relay_that_waits_for_its_broker_stops_when_it_is_told_and_one_with_a_wrong_
     karwan(&wrong).exits(1).says("broker-credentials").says("/no/such/file");
 }
 
+/// As it is written everywhere: a store and a broker.
+#[test]
+fn a_relay_is_of_the_platform_whose_events_its_store_has() {
+    let Some(server) = Server::start(nats::Options::default()).or_skip() else { return };
+    let (_folder, store) = file();
+    let url = server.url();
+    let words = ["relay", "--store", &store, "--broker", &url];
+    let asked = karwan(&words).exits(64).says("which platform? several have topics in this store");
+    asked.says("--platform melmastoon or --platform learning or --platform panorama");
+    // The only one that has the service.
+    let relay = Running::started(&[&words[..], &["--services", SERVICE]].concat());
+    relay.says("the platform is melmastoon");
+    relay.says("relaying to 1 streams");
+    assert_eq!(relay.stop(), Some(0));
+    emit(&store, 1..4);
+    let relay = Running::started(&words);
+    relay.says("the platform is melmastoon, by what the store has");
+    filled(&url, STREAM, 3);
+    assert_eq!(relay.stop(), Some(0));
+    karwan(&["lost", "--store", &store, "--broker", &url]).exits(0).says("the platform is melmastoon");
+    karwan(&["topology", "check", "--store", &store, "--broker", &url]).exits(0).says("the platform is melmastoon");
+    karwan(&[&words[..], &["--services", "payment-gatewy-service"]].concat()).exits(64).says("did you mean");
+    sql(
+        &store,
+        "INSERT INTO log (tenant, subject, key, slot, event, at, envelope)
+         SELECT tenant, (SELECT min(id) FROM subject WHERE name LIKE 'panorama.%'), key, slot, randomblob(16), at, envelope
+         FROM log WHERE seq = 1",
+    );
+    let asked = karwan(&words).exits(64).says("several have events in this store");
+    let asked = asked.says("--platform melmastoon or --platform panorama (see --help)");
+    assert!(!asked.stderr.contains("learning"), "{}", asked.stderr);
+}
+
+#[test]
+fn the_platform_of_a_database_is_told_by_its_events() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let place = Place::new(server);
+    let check = ["topology", "check", "--store", &place.url(), "--broker", "nats://127.0.0.1:1"];
+    karwan(&check).exits(64).says("several have topics in this store");
+    place.append(TENANT, &["pay_1"]);
+    karwan(&check).exits(1).says("the platform is melmastoon").says("cannot be reached");
+}
+
 /// The letters of a store are done by whoever relays anything of it.
 #[test]
 fn a_relay_of_some_services_publishes_the_dead_letters_of_others() {
@@ -224,7 +267,7 @@ fn a_consumer_of_a_stream_is_moved_cleared_and_rebuilt_by_what_its_broker_says()
     assert_eq!(fed.state(), [0, 3, 0], "what is handled stays handled");
     let clear = ["inbox", "clear", "--consumer", CLERK, "--since", "1h"];
     fed.karwan(&clear).exits(1).says("fed by the stream PAYMENT_GATEWAY");
-    fed.with_broker(&[&clear[..], &["--subject", "a.b"]].concat()).exits(0).prints("0 claims");
+    fed.with_broker(&[&clear[..], &["--tenant", "platform"]].concat()).exits(0).prints("nothing to take back");
     fed.with_broker(&clear).exits(0).prints("3 claims of billing.clerk were taken back");
     assert_eq!(fed.state(), [0, 0, 0]);
     fed.sql(&format!("INSERT INTO inbox SELECT '{CLERK}', event, tenant, seq, at FROM log"));
