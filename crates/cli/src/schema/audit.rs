@@ -8,7 +8,7 @@ use karwan_envelope::json::{self, Limits};
 use karwan_envelope::time::{Clock as _, SystemClock, Timestamp};
 use karwan_registry::contract::Contract;
 use karwan_registry::evolution::audit::{Audit, SubjectAudit};
-use karwan_registry::evolution::{self, GateReport};
+use karwan_registry::evolution::{self, GateReport, Verdict};
 use karwan_registry::files::pretty;
 use karwan_store::Address;
 use karwan_store::log::{Filter, LogRow, Seq};
@@ -81,8 +81,8 @@ pub fn run(args: &Args) -> Outcome {
     runtime::block_on(async {
         let now = SystemClock.now();
         let since = now.plus_ms(-i64::from(args.days) * DAY_MS);
-        let (old, new, mut report) = match &args.old {
-            Some(old) => judged(args, old)?,
+        let ((old, new, mut report), at_least) = match &args.old {
+            Some(old) => (judged(args, old)?, Verdict::Identical),
             None => by_events(args, &address, since).await?,
         };
         let answered = report.subjects.iter().filter(|it| it.findings.iter().any(evolution::Finding::events_answer));
@@ -104,13 +104,14 @@ pub fn run(args: &Args) -> Outcome {
             let document = serde_json::to_value(&audit).map_err(anyhow::Error::from)?;
             tree::replace(out, &pretty(&document)).with_context(|| format!("cannot write {}", out.display()))?;
         }
+        let verdict = report.verdict().max(at_least);
         match args.format {
-            Format::Human => output::data(&human(&audit, &report))?,
+            Format::Human => output::data(&human(&audit, &report, verdict))?,
             Format::Json => {
-                output::json(&json!({ "verdict": report.verdict(), "audit": audit, "subjects": report.subjects }))?;
+                output::json(&json!({ "verdict": verdict, "audit": audit, "subjects": report.subjects }))?;
             }
         }
-        Ok(report.verdict().exit_code().into())
+        Ok(verdict.exit_code().into())
     })
 }
 
@@ -170,17 +171,20 @@ fn compared(
     Ok((old.schemas, new.schemas, report))
 }
 
-/// The compiled-in catalogue against what events name, where that is something else.
+/// The compiled-in catalogue against what events name, where that is something else; and the least that must be said, because
+/// events do not tell everything.
 async fn by_events(
     args: &Args,
     address: &Address,
     since: Timestamp,
-) -> Result<(Schemas, Schemas, GateReport), Failure> {
+) -> Result<((Schemas, Schemas, GateReport), Verdict), Failure> {
     let mut new = compiled_in()?;
-    let schemas = named::others(address, since, &new.schemas).await?;
+    let (schemas, whole) = named::others(address, since, &new.schemas).await?;
     new.schemas.retain(|subject, _| schemas.contains_key(subject));
     let old = Contract { schemas, ..Contract::default() };
-    compared(args, (old, Path::new("the schemas that events name")), (new, Path::new(COMPILED_IN)))
+    let old = (old, Path::new("the schemas that events name"));
+    let least = if whole { Verdict::Identical } else { Verdict::NeedsAudit };
+    Ok((compared(args, old, (new, Path::new(COMPILED_IN)))?, least))
 }
 
 fn compiled_in() -> Result<Contract, Failure> {
@@ -214,7 +218,7 @@ pub async fn look(address: &Address, since: Timestamp, each: &mut impl FnMut(&Lo
     Ok(covered && reader.position.seq >= end)
 }
 
-fn human(audit: &Audit, report: &GateReport) -> String {
+fn human(audit: &Audit, report: &GateReport, verdict: Verdict) -> String {
     let paint = Paint::stdout();
     let mut text = String::new();
     for subject in &report.subjects {
@@ -226,7 +230,7 @@ fn human(audit: &Audit, report: &GateReport) -> String {
             text.push_str(&told(found, audit.days));
         }
     }
-    format!("{text}verdict: {}", render::coloured(report.verdict(), paint))
+    format!("{text}verdict: {}", render::coloured(verdict, paint))
 }
 
 /// What was looked at, and what would be refused.

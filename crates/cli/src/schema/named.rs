@@ -26,20 +26,25 @@ struct Named {
     foreign: BTreeSet<String>,
 }
 
-/// The schemas that events since an instant name last, by subject, where they are not the new ones.
-pub async fn others(address: &Address, since: Timestamp, new: &Schemas) -> Result<Schemas, Failure> {
+/// The schemas that events since an instant name last, by subject, where they are not the new ones; and whether every event of
+/// that time was there and named one.
+pub async fn others(address: &Address, since: Timestamp, new: &Schemas) -> Result<(Schemas, bool), Failure> {
     let hashes: BTreeMap<&str, Hash> =
         new.iter().filter_map(|(subject, schema)| Some((subject.as_str(), hash(schema).ok()?))).collect();
     let mut named = Named::default();
-    look(address, since, &mut |row: &LogRow| named.count(row, &hashes)).await?;
+    let covered = look(address, since, &mut |row: &LogRow| named.count(row, &hashes)).await?;
+    if !covered {
+        output::note("the log does not have every event of these days: what others named is not known");
+    }
     named.tell();
+    let whole = covered && named.without.is_empty();
     let store = Store::observe(address).await?;
     let mut schemas = Schemas::new();
     for (subject, hash) in named.others {
         let schema = kept(&store, hash).await?.ok_or_else(|| unknown(&subject, hash))?;
         schemas.insert(subject, schema);
     }
-    Ok(schemas)
+    Ok((schemas, whole))
 }
 
 impl Named {

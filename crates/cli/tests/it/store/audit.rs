@@ -157,6 +157,21 @@ fn the_compiled_in_catalogue_is_audited_against_the_schemas_that_events_name() {
 }
 
 #[test]
+fn where_events_do_not_tell_what_was_before_they_cannot_say() {
+    let (_kept, store) = file();
+    emit(&store, 1..4);
+    let audit = || karwan(&["schema", "audit", "--store", &store]);
+    sql(&store, "UPDATE log SET envelope = replace(envelope, '#sha256-', '#none-') WHERE seq = 3");
+    audit()
+        .exits(2)
+        .says("events name no schema, so that OLD must be given")
+        .says(SUBJECT)
+        .prints("verdict: needs audit");
+    sql(&store, "DELETE FROM log WHERE seq = 3; DELETE FROM log WHERE seq = 1; UPDATE meta SET floor = 1");
+    audit().exits(2).says("the log does not have every event of these days");
+}
+
+#[test]
 fn what_is_no_audit_is_refused_by_the_gate() {
     let folder = narrowed(8);
     folder.write("audit.json", "{}");
