@@ -240,10 +240,15 @@ async fn a_stream_that_was_deleted_is_made_anew_and_filled(fixture: Fixture) {
 
 async fn a_second_relay_stands_by_and_takes_over(fixture: Fixture) {
     let Some(server) = server(Options::default()) else { return };
-    let first = start(&fixture, &server, "n-1").await;
+    // Of one service each: they have one stream between them.
+    let of_sales = async |node: &str| {
+        let relay = relay(&server).await.services(["sales-service".to_owned()]);
+        fixture.start_work(node, Work::new().relay(relay))
+    };
+    let first = of_sales("n-1").await;
     change(&fixture, 0..3, 1..=3).await;
     filled(&server, "SALES", 9).await;
-    let second = start(&fixture, &server, "n-2").await;
+    let second = of_sales("n-2").await;
     change(&fixture, 0..3, 4..=6).await;
     filled(&server, "SALES", 18).await;
     let holders = |reports: Vec<karwan_store::report::ConsumerReport>| {
