@@ -51,10 +51,16 @@ pub(super) struct Stream {
 impl Stream {
     /// Publishes whenever this process holds the stream's lane, until it is stopped.
     pub async fn run(self, stopping: Arc<Stopping>) {
-        let Sharing { node, lease, .. } = &self.sharing;
+        let Sharing { node, lease, living } = &self.sharing;
+        let mut living = living.clone();
         while !stopping.is_now() {
             if !self.is_ours() {
-                pause(lease.beat, &stopping).await;
+                tokio::select! {
+                    biased;
+                    _ = living.changed(), if living.has_changed().is_ok() => {}
+                    () = pause(lease.beat, &stopping) => {}
+                }
+                self.shared.store.heard("who may publish").await;
                 continue;
             }
             match self.shared.store.take_lane(&self.lane, node, lease.ms).await {
