@@ -83,8 +83,8 @@ pub async fn run(url: &str) -> Outcome<i32> {
     let (owner, catalogue): (Address, _) = (url.parse()?, Arc::new(Catalogue::of(&BAZAAR)?));
     migrate(&owner, &[&catalogue], &[], &|_, _, _| {}).await?;
     connect(url).await?.batch_execute(TABLES).await?;
-    migrate::grant(&owner, "bazaar", None).await?;
-    migrate::grant(&owner, "bazaar", Some("till-service")).await?;
+    migrate::grant(&owner, "bazaar", &migrate::Purpose::Node).await?;
+    migrate::grant(&owner, "bazaar", &migrate::Purpose::Appending("till-service".to_owned())).await?;
 
     // As the program.
     let place = url.rsplit_once('@').or_else(|| url.split_once("//")).ok_or("this is no URL")?.1;

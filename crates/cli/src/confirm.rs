@@ -32,6 +32,7 @@ impl Asked {
 
 fn asked(question: &str) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
+        output::note(question);
         return Err(Failure::usage(anyhow!("nobody can be asked here: to do it, say --yes (see --help)")));
     }
     output::note(&format!("{question} [y/N]"));

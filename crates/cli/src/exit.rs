@@ -37,6 +37,11 @@ impl Failure {
         Self { page: Some(code), ..self }
     }
 
+    /// The same, with what helps.
+    pub fn helped(self, remedy: &'static str) -> Self {
+        Self { remedy: Some(remedy), ..self }
+    }
+
     fn new(code: u8, cause: anyhow::Error) -> Self {
         Self { code, cause, page: None, remedy: None }
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::anyhow;
 use karwan_registry::Catalogue;
-use karwan_store::migrate::{Migrated, grant};
+use karwan_store::migrate::{Migrated, Purpose, grant};
 
 use crate::exit::{Failure, Outcome};
 use crate::progress::Progress;
@@ -22,6 +22,7 @@ use crate::{output, platforms, runtime};
 ///   karwan migrate --store postgres://admin@localhost/app --grant node
 ///   karwan migrate --store postgres://admin@localhost/app --grant node --node
 ///   karwan migrate --store postgres://admin@localhost/app --grant billing=billing-service
+///   karwan migrate --store postgres://admin@localhost/app --grant-operator oncall
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -33,13 +34,16 @@ pub struct Args {
     /// Prepare an existing Postgres login; with a service, it may append that service's events
     #[arg(long, value_name = "LOGIN[=SERVICE]")]
     grant: Vec<Grant>,
+    /// Prepare an existing Postgres login for operators' commands: it sees every tenant, and is no node's
+    #[arg(long, value_name = "LOGIN")]
+    grant_operator: Vec<String>,
 }
 
-/// A login, and the service for which it may append events from SQL.
+/// A login, and what it is for.
 #[derive(Clone)]
 struct Grant {
     login: String,
-    service: Option<String>,
+    purpose: Purpose,
 }
 
 impl FromStr for Grant {
@@ -50,15 +54,18 @@ impl FromStr for Grant {
         if login.is_empty() || service.is_some_and(str::is_empty) {
             return Err("a login such as node, or with its service: billing=billing-service".to_owned());
         }
-        Ok(Self { login: login.to_owned(), service: service.map(str::to_owned) })
+        let purpose = service.map_or(Purpose::Node, |service| Purpose::Appending(service.to_owned()));
+        Ok(Self { login: login.to_owned(), purpose })
     }
 }
 
 pub fn run(args: &Args) -> Outcome {
     let address = Settings::load(&args.flags)?.store()?;
     let catalogues = platforms::catalogues(None)?;
-    for service in args.grant.iter().filter_map(|grant| grant.service.as_deref()) {
-        must_publish(&catalogues, service)?;
+    for grant in &args.grant {
+        if let Purpose::Appending(service) = &grant.purpose {
+            must_publish(&catalogues, service)?;
+        }
     }
     runtime::block_on(async {
         let progress = Progress::new();
@@ -69,10 +76,16 @@ pub fn run(args: &Args) -> Outcome {
         let migrated = karwan_store::migrate(&address, &catalogues, &kinds, &tell).await?;
         drop(progress);
         output::data(&told(&migrated))?;
-        for given in &args.grant {
-            grant(&address, &given.login, given.service.as_deref()).await?;
-            let service = given.service.as_ref().map(|service| format!(" for {service}")).unwrap_or_default();
-            output::data(&format!("granted: {}{service}", given.login))?;
+        let operators =
+            args.grant_operator.iter().map(|login| Grant { login: login.clone(), purpose: Purpose::Operating });
+        for Grant { login, purpose } in args.grant.iter().cloned().chain(operators) {
+            grant(&address, &login, &purpose).await?;
+            let purpose = match purpose {
+                Purpose::Node => String::new(),
+                Purpose::Appending(service) => format!(" for {service}"),
+                Purpose::Operating => " for operators".to_owned(),
+            };
+            output::data(&format!("granted: {login}{purpose}"))?;
         }
         Ok(ExitCode::SUCCESS)
     })

@@ -69,7 +69,10 @@ pub fn run(args: &Args) -> Outcome {
     runtime::block_on(async {
         if let Some(action) = args.undo {
             let taken = operator.undo_replay(&who, action).await?;
-            output::data(&format!("{} events of action {action} were taken back", taken.events))?;
+            output::data(&match taken.events {
+                0 => format!("nothing of action {action} was left to take back: all of it was tried already"),
+                events => format!("{events} events of action {action} were taken back"),
+            })?;
             return Ok(ExitCode::SUCCESS);
         }
         let (Some(topic), Some(since)) = (&args.topic, args.since) else {

@@ -288,10 +288,15 @@ impl Backend {
         on_both!(self, store => store.consumers().await)
     }
 
-    /// Of the next rows after a position, how many a consumer handles whose lanes have not passed them; and how many rows
-    /// there were.
-    pub async fn waiting_for(&self, consumer: &str, after: Seq, rows_max: usize) -> Result<(i64, usize), Error> {
-        on_both!(self, store => store.waiting_for(consumer, after, rows_max).await)
+    /// Of the next rows after a position, up to another, how many a consumer handles whose lanes have not passed them; and how
+    /// many rows there were.
+    pub async fn waiting_for(
+        &self,
+        consumer: &str,
+        between: (Seq, Seq),
+        rows_max: usize,
+    ) -> Result<(i64, usize), Error> {
+        on_both!(self, store => store.waiting_for(consumer, between, rows_max).await)
     }
 
     /// What is open and what was given up, by kind of effect.

@@ -55,15 +55,25 @@ pub(crate) fn admit(store: &str, found: i64, admits_from: i64) -> Result<(), Err
     if SCHEMA < admits_from { Err(Error::Newer { store: store.to_owned(), found, known: SCHEMA }) } else { Ok(()) }
 }
 
-/// Prepares an existing database login for a node; with a service, for appending that service's events from SQL instead.
-/// A file has no logins.
-pub async fn grant(address: &Address, login: &str, service: Option<&str>) -> Result<(), Error> {
+/// What a login is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Purpose {
+    /// A process with services and consumers.
+    Node,
+    /// Appending the events of this service from SQL.
+    Appending(String),
+    /// Operators' commands: it sees every tenant, and is no node's.
+    Operating,
+}
+
+/// Prepares an existing database login for a purpose. A file has no logins.
+pub async fn grant(address: &Address, login: &str, purpose: &Purpose) -> Result<(), Error> {
     match address {
         Address::Sqlite(_) => Err(Error::Login {
             store: address.to_string(),
             login: login.to_owned(),
             remedy: "a file has no logins: whoever can read it reads all of it".to_owned(),
         }),
-        Address::Postgres(url) => postgres::grant(url, login, service).await,
+        Address::Postgres(url) => postgres::grant(url, login, purpose).await,
     }
 }

@@ -10,6 +10,7 @@ use crate::backend::Backend;
 use crate::effect::DeadEffect;
 use crate::error::Error;
 use crate::lanes::Declared;
+use crate::log::Seq;
 use crate::relay::RelayTx;
 use crate::relay_state::RelayState;
 use crate::report::{ConsumerReport, EffectReport, LAG_ROWS_MAX, Lag, Stats, TableSize};
@@ -52,7 +53,13 @@ impl Observer {
         if let Some(stream) = &declared.stream {
             return Ok(Lag::Stream(stream.clone()));
         }
-        let (count, looked) = self.backend.waiting_for(&report.consumer, report.position(), LAG_ROWS_MAX).await?;
+        self.waiting(report, Seq::MAX).await
+    }
+
+    /// The same up to a number: moved there, the consumer would pass over what it has not handled.
+    pub async fn waiting(&self, report: &ConsumerReport, up_to: Seq) -> Result<Lag, Error> {
+        let between = (report.position(), up_to);
+        let (count, looked) = self.backend.waiting_for(&report.consumer, between, LAG_ROWS_MAX).await?;
         Ok(Lag::Events { count, more: looked >= LAG_ROWS_MAX })
     }
 

@@ -75,6 +75,20 @@ pub struct LaneReport {
     pub lease_ms: Option<i64>,
 }
 
+impl LaneReport {
+    /// Who works on it now: whoever took it, as long as its lease lives.
+    pub fn run_by(&self) -> Option<&str> {
+        self.holder.as_deref().filter(|_| self.lease_ms.is_some_and(|ms| ms > 0))
+    }
+}
+
+impl ConsumerReport {
+    /// Who works on one of its lanes now.
+    pub fn run_by(&self) -> Option<&str> {
+        self.lanes.iter().find_map(LaneReport::run_by)
+    }
+}
+
 /// How the calls of a kind stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EffectReport {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use karwan_envelope::mint::{OsRandom, Random as _};
 use karwan_registry::Catalogue;
-use karwan_store::migrate::{grant, migrate};
+use karwan_store::migrate::{Purpose, grant, migrate};
 use karwan_store::{Address, KindType, bare};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -53,7 +53,7 @@ impl Scratch {
         self.run(&format!("CREATE DATABASE {name} TEMPLATE template0"), "CREATEDB").await?;
         self.run(&format!("CREATE ROLE {name} LOGIN PASSWORD '{password}'"), "CREATEROLE").await?;
         migrate(&self.owner, &[catalogue], kinds, &|_, _, _| {}).await?;
-        Ok(grant(&self.owner, name, None).await?)
+        Ok(grant(&self.owner, name, &Purpose::Node).await?)
     }
 
     async fn run(&self, sql: &str, attribute: &str) -> Result<(), Failure> {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use karwan_store::Store;
-use karwan_store::report::{ConsumerReport, EffectReport, Lag};
+use karwan_store::report::{ConsumerReport, EffectReport, Lag, LaneReport};
 
-use super::{Format, effect_object, events, fed, holder, object, one_line, span};
+use super::{Format, NOT_RUN, effect_object, events, fed, holder, object, one_line, span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Paint};
 use crate::runtime;
@@ -85,7 +85,7 @@ fn effect_cells(report: &EffectReport) -> Vec<String> {
 }
 
 fn cells((report, lag): &(ConsumerReport, Lag)) -> Vec<String> {
-    let holders: BTreeSet<&str> = report.lanes.iter().filter_map(|lane| lane.holder.as_deref()).collect();
+    let holders: BTreeSet<&str> = report.lanes.iter().filter_map(LaneReport::run_by).collect();
     let holders: Vec<&str> = holders.into_iter().collect();
     vec![
         report.consumer.clone(),
@@ -99,7 +99,8 @@ fn cells((report, lag): &(ConsumerReport, Lag)) -> Vec<String> {
         report.dead.to_string(),
         match &report.suspended {
             Some((reason, _)) => format!("suspended: {}", one_line(reason)),
-            None => "runs".to_owned(),
+            None if report.run_by().is_some() => "runs".to_owned(),
+            None => NOT_RUN.to_owned(),
         },
     ]
 }

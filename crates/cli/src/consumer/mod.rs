@@ -30,6 +30,9 @@ struct Named {
     flags: Flags,
 }
 
+/// The state of a consumer or a relay that no process runs.
+pub const NOT_RUN: &str = "stands still";
+
 /// The most characters of an error that are shown in a table.
 const TEXT_CHARS_MAX: usize = 200;
 

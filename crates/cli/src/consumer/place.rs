@@ -5,6 +5,7 @@ use std::str::FromStr;
 use anyhow::anyhow;
 use karwan_store::Error;
 use karwan_store::operator::{Moved, Place};
+use karwan_store::outbox::RELAYS;
 
 use crate::exit::Failure;
 use crate::instant::Instant;
@@ -39,6 +40,11 @@ pub fn of(to: Option<Named>, time: Option<Instant>) -> Option<Place> {
 /// A wrong name gets the one that was meant.
 pub fn named(error: Error) -> Failure {
     let Error::ConsumerUnknown { consumer, known } = &error else { return error.into() };
+    if consumer.starts_with(RELAYS) {
+        let cause =
+            anyhow!("{} is a relay: it goes on where its stream ends, and is not moved", suggest::quoted(consumer));
+        return Failure::from(cause).coded(error.code());
+    }
     let meant = suggest::nearest(known.iter().map(String::as_str), consumer);
     match meant {
         Some(meant) => {

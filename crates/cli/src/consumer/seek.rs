@@ -6,7 +6,8 @@ use anyhow::anyhow;
 use karwan::engine::fed_consumer::Error;
 use karwan_store::log::SubjectPattern;
 use karwan_store::operator::{Moved, Place, Who};
-use karwan_store::{Operator, Store};
+use karwan_store::report::Lag;
+use karwan_store::{Observer, Operator, Store};
 use serde_json::json;
 
 use super::moving::Moving;
@@ -87,13 +88,35 @@ pub fn run(args: &Args) -> Outcome {
         }
         let moving = Moving::of(&operator, &args.consumer, broker.as_deref()).await?;
         let would = moving.would_seek(to).await?;
+        let passed = match &moving {
+            Moving::Store(..) => passed(&Store::observe(&address).await?, &args.consumer, &would).await?,
+            // Its events are the stream's.
+            Moving::Fed(_) => String::new(),
+        };
         if args.dry_run {
-            return print(args, &would, "would be moved");
+            print(args, &would, "would be moved")?;
+            if !passed.is_empty() {
+                output::note(passed.trim_start_matches(", "));
+            }
+            return Ok(ExitCode::SUCCESS);
         }
         let cleared = if args.clear { ", and its claims from there on are taken back" } else { "" };
-        args.asked.agreed(&format!("move {}: {}{cleared}?", args.consumer, place::told(&would)))?;
+        args.asked.agreed(&format!("move {}: {}{cleared}{passed}?", args.consumer, place::told(&would)))?;
         let moved = moved(&moving, args, &who, to).await?;
         print(args, &moved, "was moved")
+    })
+}
+
+/// The events that a consumer would not come to any more, in words; nothing where there are none.
+async fn passed(store: &Observer, consumer: &str, would: &Moved) -> Result<String, Failure> {
+    let report = store.consumers().await?.into_iter().find(|report| report.consumer == consumer);
+    let (Some(report), Some(up_to)) = (report, would.now.iter().max()) else { return Ok(String::new()) };
+    Ok(match store.waiting(&report, *up_to).await? {
+        Lag::Events { count: count @ 1.., more } => {
+            let least = if more { "at least " } else { "" };
+            format!(", which passes over {least}{count} of its events (--undo brings it back)")
+        }
+        Lag::Events { .. } | Lag::Unknown | Lag::Stream(_) => String::new(),
     })
 }
 

@@ -15,7 +15,7 @@ use karwan_store::outbox::{Outbox, RELAYS, RelayReport, TopicReport};
 use karwan_store::{Observer, Store};
 use serde_json::{Value, json};
 
-use crate::consumer::{one_line, span};
+use crate::consumer::{NOT_RUN, one_line, span};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Paint};
 use crate::settings::{BrokerFlags, Flags, Settings};
@@ -197,7 +197,7 @@ fn object(view: &View) -> Value {
             "position": report.relay.position(),
             "publishedAt": view.published_at(name),
             "standing": view.seen.get(name).map(|seen| seen.stand.word()),
-            "holder": report.relay.lanes.first().and_then(|lane| lane.holder.as_ref()),
+            "holder": report.relay.run_by(),
             "suspended": report.relay.suspended.as_ref().map(|(reason, _)| reason),
             "trouble": trouble.map(|trouble| &trouble.what),
             "remedy": trouble.map(|trouble| &trouble.remedy),
@@ -254,18 +254,23 @@ fn table(view: &View) -> Result<(), Failure> {
 
 fn relay_cells(report: &RelayReport, view: &View) -> Vec<String> {
     let last = view.published_at(&report.relay.consumer);
-    let trouble = view.troubles.get(&report.relay.consumer).map_or("runs", |trouble| trouble.state);
-    let holder = report.relay.lanes.first().and_then(|lane| lane.holder.clone());
+    let holder = report.relay.run_by();
+    let state = match view.troubles.get(&report.relay.consumer) {
+        _ if report.relay.suspended.is_some() => "suspended",
+        Some(trouble) => trouble.state,
+        None if holder.is_some() => "runs",
+        None => NOT_RUN,
+    };
     vec![
         report.relay.consumer.clone(),
-        holder.unwrap_or_else(|| "nobody".to_owned()),
+        holder.unwrap_or("nobody").to_owned(),
         report.relay.position().to_string(),
         last.map_or("-", |at| at.get(..19).unwrap_or(at)).to_owned(),
         report.sum(TopicReport::unpublished).to_string(),
         span(oldest(report)),
         report.sum(|topic| topic.parked).to_string(),
         report.sum(|topic| topic.quarantined).to_string(),
-        if report.relay.suspended.is_some() { "suspended" } else { trouble }.to_owned(),
+        state.to_owned(),
     ]
 }
 

@@ -33,8 +33,7 @@ pub fn of(report: &RelayReport, seen: &Seen, known: &Known<'_>) -> Option<Troubl
 
 /// Who holds the relay now.
 fn holder(report: &RelayReport) -> Option<&str> {
-    let held = report.relay.lanes.iter().find(|lane| lane.lease_ms.is_some_and(|ms| ms > 0));
-    held.and_then(|lane| lane.holder.as_deref())
+    report.relay.run_by()
 }
 
 fn lost(report: &RelayReport, seen: &Seen, known: &Known<'_>) -> Option<Trouble> {

@@ -48,8 +48,7 @@ async fn unpublished(store: &Observer, broker: &Broker, end: Seq) -> Result<(Opt
         let found = found(broker, stream).await?;
         if !is_published(state, found.as_ref(), end) {
             behind = behind.max(end - state.map_or(0, |state| state.seq));
-            let run = report.lanes.iter().any(|lane| lane.lease_ms.is_some_and(|ms| ms > 0));
-            open = Some((report.consumer.clone(), run));
+            open = Some((report.consumer.clone(), report.run_by().is_some()));
         }
     }
     // The first one may be about to start.

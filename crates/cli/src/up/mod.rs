@@ -196,6 +196,9 @@ where
     Server::start(listener, move |request| answer(node.clone(), request))
 }
 
+/// Not every store has a node: its documents are migrated on request.
+const WITH_NODE: &str = "`karwan migrate --node --store …` brings the documents that a node keeps";
+
 /// Opens the store; a file is made or brought up to date first. A Postgres database is migrated by its owner, who is another
 /// login than the node's.
 async fn open(address: &Address, spans: Spans) -> Result<Store, Failure> {
@@ -209,7 +212,11 @@ async fn open(address: &Address, spans: Spans) -> Result<Store, Failure> {
         spans: Some(spans),
         ..karwan_store::Options::new(Arc::new(catalogue), crate::platforms::kinds())
     };
-    Ok(Store::open(address, options).await?)
+    Store::open(address, options).await.map_err(|error| {
+        let is_bare = matches!(error, karwan_store::Error::NotMigrated { .. });
+        let failure = Failure::from(error);
+        if is_bare { failure.helped(WITH_NODE) } else { failure }
+    })
 }
 
 /// The tenants of the demo, once every service knows of them.

@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
 
     async fn publish(&mut self, stopping: &Stopping) -> Result<(), Stop> {
         let mut coming = self.read(self.outgoing.scanned());
-        while !stopping.is_now() && self.stream.goes_on() {
+        while !stopping.is_now() && self.stream.goes_on(&self.hold) {
             self.publisher.collect()?;
             self.stream.shared.store.heard("what the broker has").await;
             self.note_acknowledged();

@@ -87,9 +87,10 @@ impl Stream {
         share::is_of(&self.sharing.node, &self.lane.consumer, &self.sharing.living.borrow())
     }
 
-    /// Whether a session goes on with what is next.
-    pub fn goes_on(&self) -> bool {
-        self.is_ours() && self.shared.suspended(&self.lane.consumer).is_none()
+    /// Whether a session goes on with what is next. Under a lease that ran out it does not, whoever has the stream now: it looks
+    /// held by nobody, and is taken again first.
+    pub fn goes_on(&self, hold: &LaneHold) -> bool {
+        self.is_ours() && self.shared.calls_under(hold) && self.shared.suspended(&self.lane.consumer).is_none()
     }
 
     /// Until the lane is lost, or another's, or until a stop, which waits for what is on its way.

@@ -12,6 +12,7 @@ use karwan_envelope::time::{ManualClock, Timestamp};
 use karwan_store::backup;
 use karwan_store::consumer::{Dead, Lane};
 use karwan_store::log::Seq;
+use karwan_store::migrate::Purpose;
 use karwan_store::trace::{SpanRecord, Spans};
 use karwan_store::{Address, Done, Error, Facts, Position, Store, TenantTx, migrate};
 use karwan_testkit::nats::Server;
@@ -130,8 +131,8 @@ pub async fn postgres() -> Option<Fixture> {
     database.psql(&format!("CREATE ROLE {login} LOGIN")).expect("a superuser can do that");
     let owner: Address = database.url().parse().expect("a URL is an address");
     migrate(&owner, &[&shop::catalogue()], &shop::kinds(), &|_, _, _| {}).await.expect("it can be migrated");
-    for service in [None, Some("delivery-service")] {
-        migrate::grant(&owner, &login, service).await.expect("a login can be prepared");
+    for purpose in [Purpose::Node, Purpose::Appending("delivery-service".to_owned())] {
+        migrate::grant(&owner, &login, &purpose).await.expect("a login can be prepared");
     }
     let (clock, spans) = (clock(), Told::default());
     let address = database.url_as(&login).parse().expect("a URL is an address");

@@ -13,6 +13,7 @@ use crate::shop::{context_of, sent};
 on_both! {
     two_relays_publish_a_stream_each_at_the_same_time_and_everything_once,
     relays_that_come_get_a_stream_and_those_that_go_leave_theirs,
+    a_relay_whose_lease_ran_out_takes_its_stream_again,
 }
 
 /// Parcels, one a transaction.
@@ -42,20 +43,33 @@ async fn until_held(fixture: &Fixture, stream: &str, node: &str) {
     .await;
 }
 
-/// How often somebody has taken a stream.
-fn taken(fixture: &Fixture, stream: &str) -> i64 {
-    let of = format!("lane WHERE consumer = 'relay.{stream}'");
+/// Has a statement about a stream's lane done that answers its epoch, which goes up whenever somebody takes it. What is written here
+/// stands before and behind the table's name.
+fn epoch(fixture: &Fixture, stream: &str, (before, behind): (&str, &str)) -> i64 {
+    let lane = |table: &str| format!("{before} {table} {}", behind.replace("STREAM", &format!("relay.{stream}")));
     match (&fixture.database, &fixture.address) {
         (Some(database), _) => {
-            let epoch = database.psql(&format!("SELECT epoch FROM karwan.{of}")).expect("a superuser can do that");
-            epoch.trim().parse().expect("a number")
+            let told = database.psql(&lane("karwan.lane")).expect("a superuser can do that");
+            told.split_whitespace().next().and_then(|epoch| epoch.parse().ok()).expect("a number")
         }
         (None, Address::Sqlite(path)) => {
             let connection = rusqlite::Connection::open(path).expect("it can be opened");
-            connection.query_row(&format!("SELECT epoch FROM {of}"), [], |row| row.get(0)).expect("a number")
+            connection.query_row(&lane("lane"), [], |row| row.get(0)).expect("a number")
         }
         (None, Address::Postgres(_)) => panic!("a database is known by its name"),
     }
+}
+
+/// How often somebody has taken a stream.
+fn taken(fixture: &Fixture, stream: &str) -> i64 {
+    epoch(fixture, stream, ("SELECT epoch FROM", "WHERE consumer = 'STREAM'"))
+}
+
+/// As for a process that was stopped for longer than its lease.
+fn let_run_out(fixture: &Fixture, stream: &str) {
+    let past = if fixture.database.is_some() { "clock_timestamp() - interval '1 minute'" } else { "1" };
+    let behind = format!("SET until = {past} WHERE consumer = 'STREAM' RETURNING epoch");
+    epoch(fixture, stream, ("UPDATE", &behind));
 }
 
 /// Both streams have what the log has of them: each event once, in its order.
@@ -129,4 +143,20 @@ async fn relays_that_come_get_a_stream_and_those_that_go_leave_theirs(fixture: F
     until_held(&fixture, "SALES", "n-1").await;
     assert_published_once(&fixture, &server).await;
     first.stop().await;
+}
+
+/// Nobody else wants it, and nothing is to be published that would be refused: only the beat tells.
+async fn a_relay_whose_lease_ran_out_takes_its_stream_again(fixture: Fixture) {
+    let Some(server) = server(Options::default()) else { return };
+    let relay = fixture.start_work("n-1", Work::new().relay(Relay::new(broker(&server).await, topology())));
+    until_held(&fixture, "SALES", "n-1").await;
+    tokio::join!(change(&fixture, 0..3, 1..=3), send(&fixture, 0..5));
+    assert_published_once(&fixture, &server).await;
+    let before = taken(&fixture, "SALES");
+    let_run_out(&fixture, "SALES");
+    until("the stream taken again", async || (taken(&fixture, "SALES") > before).then_some(())).await;
+    until_held(&fixture, "SALES", "n-1").await;
+    tokio::join!(change(&fixture, 0..3, 4..=6), send(&fixture, 5..10));
+    assert_published_once(&fixture, &server).await;
+    relay.stop().await;
 }

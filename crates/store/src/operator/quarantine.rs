@@ -4,8 +4,9 @@
 //! file, and its later line counts. Adding to a folder costs the same however much is in it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -54,9 +55,12 @@ pub(super) fn write(folder: &Path, found: &Found, who: &Who, at: i64) -> Result<
 }
 
 fn try_write(folder: &Path, found: &Found, who: &Who, at: i64) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+    // Envelopes as they are, personal data included: for their owner alone.
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut own = File::options();
+    own.create(true).mode(0o600);
     // Others may be adding to the same folder.
-    let lock = File::create(folder.join(".lock"))?;
+    let lock = own.clone().write(true).truncate(false).open(folder.join(".lock"))?;
     lock.lock()?;
     let letter = &found.letter;
     let target = &letter.target;
@@ -65,7 +69,7 @@ fn try_write(folder: &Path, found: &Found, who: &Who, at: i64) -> io::Result<()>
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{file} holds something else")));
     }
     let beside = folder.join(format!(".{file}.new"));
-    let mut whole = File::create(&beside)?;
+    let mut whole = own.clone().write(true).truncate(true).open(&beside)?;
     whole.write_all(found.envelope.as_bytes())?;
     whole.sync_all()?;
     fs::rename(beside, folder.join(&file))?;
@@ -83,7 +87,7 @@ fn try_write(folder: &Path, found: &Found, who: &Who, at: i64) -> io::Result<()>
         reason: who.reason.clone(),
         at,
     };
-    let mut manifest = File::options().create(true).append(true).open(folder.join(MANIFEST))?;
+    let mut manifest = own.append(true).open(folder.join(MANIFEST))?;
     // A line that a crash cut off ends here, and is no line.
     let line = format!("\n{}\n", serde_json::to_string(&line).map_err(io::Error::other)?);
     manifest.write_all(line.as_bytes())?;

@@ -89,7 +89,9 @@ impl<'a> Arrays<'a> {
     pub fn of(sets: &[&'a WriteSet], subjects: &Subjects) -> Result<Self, Error> {
         let mut arrays = Self::default();
         arrays.claims(sets);
-        for unit in sets.iter().flat_map(|set| &set.units) {
+        let mut units: Vec<_> = sets.iter().flat_map(|set| &set.units).collect();
+        units.sort_by_key(|unit| (unit.id, unit.tenant));
+        for unit in units {
             arrays.unit_tenant.push(Uuid::from_u128(unit.tenant));
             arrays.unit.push(Uuid::from_u128(unit.id));
         }
@@ -126,7 +128,7 @@ impl<'a> Arrays<'a> {
             // The database counts from 1.
             claims.extend(set.claims.iter().map(|claim| (place as i32 + 1, claim)));
         }
-        claims.sort_by_key(|(_, claim)| claim.seq);
+        claims.sort_by_key(|(hold, claim)| (claim.seq, &holds[*hold as usize - 1].consumer));
         for hold in holds {
             self.consumer.push(&hold.consumer);
             self.lane.push(hold.lane.into());

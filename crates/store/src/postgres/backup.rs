@@ -86,6 +86,8 @@ pub(super) fn maintenance_error(store: &str, cause: tokio_postgres::Error) -> Er
     if cause.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         return error::error(store, cause);
     }
-    let remedy = "use the login that migrates, or one with karwan_maintenance".to_owned();
+    let remedy =
+        "use the login that migrates, or one with karwan_maintenance (`karwan migrate --grant-operator LOGIN`)"
+            .to_owned();
     Error::Permission { store: store.to_owned(), remedy, cause: cause.into() }
 }

@@ -15,7 +15,8 @@ pub(super) fn error(store: &str, cause: tokio_postgres::Error) -> Error {
     };
     let message = cause.as_db_error().map(|db| db.message().to_owned()).unwrap_or_default();
     if code == SqlState::INSUFFICIENT_PRIVILEGE {
-        let remedy = "grant it karwan_app and karwan_relay (`karwan migrate --grant LOGIN`), or use another login";
+        let remedy = "grant it what it needs (`karwan migrate --grant LOGIN` for a node, `--grant-operator LOGIN` for operators' \
+                      commands), or use another login";
         return Error::Permission { store, remedy: remedy.to_owned(), cause: cause.into() };
     }
     if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME, SqlState::UNDEFINED_FUNCTION].contains(&code) {

@@ -1,11 +1,12 @@
-//! Prepares a login: for a node, or for appending the events of one service from SQL.
+//! Prepares a login: for a node, for appending the events of one service from SQL, or for operators' commands.
 
 use super::connect::Target;
 use super::error;
 use crate::error::Error;
+use crate::migrate::Purpose;
 
-/// Grants an existing login what a node needs; with a service, what appending that service's events from SQL needs.
-pub(crate) async fn grant(url: &str, login: &str, service: Option<&str>) -> Result<(), Error> {
+/// Grants an existing login what its purpose needs.
+pub(crate) async fn grant(url: &str, login: &str, purpose: &Purpose) -> Result<(), Error> {
     let target = Target::parse(url)?;
     let bad = |cause| error::error(&target.shown, cause);
     let client = target.connect().await?;
@@ -16,7 +17,12 @@ pub(crate) async fn grant(url: &str, login: &str, service: Option<&str>) -> Resu
     }
     // A node reads documents of one tenant and the log of all, never as one, so it inherits neither role. Before version 16
     // that is said of the login as a whole, and one that also appends from SQL has to inherit.
-    let roles = if service.is_some() { "karwan_append" } else { "karwan_app, karwan_relay" };
+    let roles = match purpose {
+        Purpose::Node => "karwan_app, karwan_relay",
+        Purpose::Appending(_) => "karwan_append",
+        // Operators look at what consumers keep, as those do, before they change it.
+        Purpose::Operating => "karwan_maintenance, karwan_relay",
+    };
     let grant = format!(
         "DO $$ BEGIN EXECUTE format('GRANT {roles} TO %I' || CASE
              WHEN current_setting('server_version_num')::integer >= 160000 AND '{roles}' <> 'karwan_append'
@@ -33,11 +39,11 @@ pub(crate) async fn grant(url: &str, login: &str, service: Option<&str>) -> Resu
          EXCEPTION WHEN insufficient_privilege THEN NULL;
          END $$";
     client.batch_execute(&inherit.replace("LOGIN", &quoted)).await.map_err(bad)?;
-    if let Some(service) = service {
+    if let Purpose::Appending(service) = purpose {
         let sql = "INSERT INTO karwan.login VALUES ($1::text::name, $2)
                    ON CONFLICT (login) DO UPDATE SET service = excluded.service";
         client.batch_execute("SET ROLE karwan_owner").await.map_err(bad)?;
-        client.execute(sql, &[&login, &service]).await.map_err(bad)?;
+        client.execute(sql, &[&login, service]).await.map_err(bad)?;
     }
     Ok(())
 }

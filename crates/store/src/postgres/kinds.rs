@@ -81,16 +81,17 @@ pub(super) fn token(kind: &Kind) -> String {
     format!("{}_{}", kind.name, signature(&fields))
 }
 
-/// The put of documents by programs that declare these fields, among all that the kind has. What such a program does not
-/// know becomes empty, and the row is marked for the backfill.
+/// The put of documents by programs that declare these fields, among all that the kind has: those from `a` to `z` of the arrays, `puts`
+/// of them to be written. What such a program does not know becomes empty, and the row is marked for the backfill.
 ///
-/// What was read is updated, what was not there is inserted, each in a statement of its own: one for both asks whether it inserted what
-/// it should have found, and took a third longer. Each locks in the order of ids; whoever has both locks all of them first.
+/// Where all were read they are updated; else one statement inserts those that were not there and updates the others, in the order of
+/// their ids, and asks whether it inserted what it should have found, which takes a third longer. Updated first and inserted after,
+/// two flushes could wait for each other.
 pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, FieldType)]) -> String {
     let token = format!("{name}_{}", signature(known));
     let place = |field: &str| known.iter().position(|(known, _)| known == field);
     let value = |(field, of): &(String, FieldType)| match place(field) {
-        Some(place) => format!("p_fields[(i.ord - 1) * p_width + {}]::{}", place + 1, cast_type(*of)),
+        Some(place) => format!("p_fields[(k - 1) * p_width + {}]::{}", place + 1, cast_type(*of)),
         None => format!("NULL::{}", cast_type(*of)),
     };
     let columns: String = all.iter().map(|(field, _)| format!(", f_{field}")).collect();
@@ -100,64 +101,75 @@ pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, Fie
     let behind = all.iter().any(|(field, _)| place(field).is_none());
     format!(
         "CREATE OR REPLACE FUNCTION karwan.put_{token}(
+            a integer, z integer, puts integer, all_read boolean,
             p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[], p_shape integer[],
             p_body text[], p_width integer, p_fields text[]
         ) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
-            done bigint := 0;
-            more bigint := 0;
-            bad  record;
+            done  bigint;
+            wrong boolean;
+            bad   record;
         BEGIN
-            IF 0 < ANY (p_version) THEN
+            IF all_read THEN
                 UPDATE karwan.doc_{name} d
-                SET version = i.version + 1, shape = i.shape, body = i.body, behind = {behind} AND i.body IS NOT NULL{updates}
-                FROM (SELECT * FROM unnest(p_tenant, p_id, p_version, p_action, p_shape, p_body) WITH ORDINALITY
-                          AS n(tenant, id, version, action, shape, body, ord)
-                      WHERE n.action >= 2 AND n.version > 0 ORDER BY n.tenant, n.id COLLATE \"C\") AS i
-                WHERE d.tenant_id = i.tenant AND d.id = i.id AND d.version = i.version;
+                SET version = p_version[k] + 1, shape = p_shape[k], body = p_body[k], behind = {behind} AND p_body[k] IS NOT NULL{updates}
+                FROM generate_series(a, z) AS k
+                WHERE p_action[k] >= 2 AND d.tenant_id = p_tenant[k] AND d.id = p_id[k] AND d.version = p_version[k];
                 GET DIAGNOSTICS done = ROW_COUNT;
+            ELSE
+                -- What was never read is expected not to exist; behind a tombstone its versions go on counting. A row that was inserted
+                -- has no xmax.
+                WITH put AS (
+                    INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
+                    SELECT p_tenant[k], p_id[k], 1 + CASE WHEN p_blind[k] THEN coalesce((SELECT e.version FROM karwan.doc_{name} e
+                            WHERE e.tenant_id = p_tenant[k] AND e.id = p_id[k] AND e.body IS NULL), 0) ELSE p_version[k] END,
+                        p_shape[k], p_body[k], {behind} AND p_body[k] IS NOT NULL{values}
+                    FROM generate_series(a, z) AS k
+                    WHERE p_action[k] >= 2
+                    ON CONFLICT (tenant_id, id) DO UPDATE
+                        SET version = excluded.version, shape = excluded.shape, body = excluded.body, behind = excluded.behind{excluded}
+                        WHERE d.version = excluded.version - 1
+                    RETURNING d.version > 1 AND d.xmax = 0 AS wrong)
+                SELECT count(*), bool_or(put.wrong) INTO done, wrong FROM put;
             END IF;
-            IF 0 = ANY (p_version) THEN
-                -- What was never read is expected not to exist; behind a tombstone its versions go on counting.
-                INSERT INTO karwan.doc_{name} AS d (tenant_id, id, version, shape, body, behind{columns})
-                SELECT i.tenant, i.id, 1 + CASE WHEN i.blind THEN coalesce((SELECT e.version FROM karwan.doc_{name} e
-                        WHERE e.tenant_id = i.tenant AND e.id = i.id AND e.body IS NULL), 0) ELSE 0 END,
-                    i.shape, i.body, {behind} AND i.body IS NOT NULL{values}
-                FROM unnest(p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body) WITH ORDINALITY
-                    AS i(tenant, id, version, blind, action, shape, body, ord)
-                WHERE i.action >= 2 AND i.version = 0
-                ORDER BY i.tenant, i.id COLLATE \"C\"
-                ON CONFLICT (tenant_id, id) DO UPDATE
-                    SET version = excluded.version, shape = excluded.shape, body = excluded.body, behind = excluded.behind{excluded}
-                    WHERE d.version = excluded.version - 1;
-                GET DIAGNOSTICS more = ROW_COUNT;
-            END IF;
-            IF done + more < (SELECT count(*) FROM unnest(p_action) AS a WHERE a >= 2) THEN
-                SELECT i.tenant, i.id, i.blind INTO bad
-                FROM unnest(p_tenant, p_id, p_action, p_blind) WITH ORDINALITY AS i(tenant, id, action, blind, ord)
-                WHERE i.action >= 2 AND (SELECT e.xmin::text FROM karwan.doc_{name} e WHERE e.tenant_id = i.tenant AND e.id = i.id)
-                    IS DISTINCT FROM pg_current_xact_id()::xid::text
-                ORDER BY i.ord LIMIT 1;
+            IF done < puts OR wrong THEN
+                SELECT p_tenant[k] AS tenant, p_id[k] AS id, p_blind[k] AS blind INTO bad
+                FROM generate_series(a, z) AS k
+                LEFT JOIN LATERAL (
+                    SELECT e.version, e.xmin::text = pg_current_xact_id()::xid::text AS mine, e.xmax = 0 AS fresh
+                    FROM karwan.doc_{name} e WHERE e.tenant_id = p_tenant[k] AND e.id = p_id[k]) AS e ON true
+                WHERE p_action[k] >= 2 AND (e.mine IS NOT TRUE OR e.fresh AND e.version > 1 AND NOT all_read)
+                ORDER BY k LIMIT 1;
                 IF bad.blind THEN
                     RAISE EXCEPTION 'exists' USING ERRCODE = 'KW005', DETAIL = '{name} ' || bad.id;
                 END IF;
-                PERFORM karwan.conflict('{name}', coalesce(bad.tenant, p_tenant[1]), coalesce(bad.id, p_id[1]));
+                PERFORM karwan.conflict('{name}', coalesce(bad.tenant, p_tenant[a]), coalesce(bad.id, p_id[a]));
             END IF;
         END $$"
     )
 }
 
-/// The functions that lock and read a document of a kind, whatever fields it has.
+/// The functions that lock and read a document of a kind, whatever fields it has. Where all are merely looked at, they are locked by one
+/// statement; what that does not find as it should is looked for again, one by one.
 pub(super) fn functions(name: &str) -> String {
     format!(
         "CREATE OR REPLACE FUNCTION karwan.lock_{name}(
+            a integer, z integer, all_checked boolean,
             p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[]
         ) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
             v    bigint;
             gone boolean;
         BEGIN
-            FOR i IN 1..cardinality(p_id) LOOP
+            IF all_checked THEN
+                SELECT count(*) INTO v FROM generate_series(a, z) AS k, LATERAL (
+                    SELECT d.version FROM karwan.doc_{name} d WHERE d.tenant_id = p_tenant[k] AND d.id = p_id[k] FOR SHARE) AS held
+                WHERE held.version = p_version[k];
+                IF v = z - a + 1 THEN
+                    RETURN;
+                END IF;
+            END IF;
+            FOR i IN a..z LOOP
                 IF p_action[i] = -1 THEN
                     -- The unit writes nothing: it need only have read what belonged together.
                     SELECT version INTO v FROM karwan.doc_{name} WHERE tenant_id = p_tenant[i] AND id = p_id[i];
@@ -227,10 +239,10 @@ pub(super) fn reading(kinds: &[String]) -> String {
     // OFFSET keeps the look at one id apart: as a list of ids the planner may read a tenant's every document and compare each with all.
     let reads = by_kind(&same, &|kind, _| {
         format!(
-            "RETURN QUERY SELECT (a - 1 + i.ord)::integer, f.version, f.shape, f.body
-                FROM unnest(p_tenant[a:z], p_id[a:z]) WITH ORDINALITY AS i(tenant, id, ord), LATERAL (
+            "RETURN QUERY SELECT k, f.version, f.shape, f.body
+                FROM generate_series(a, z) AS k, LATERAL (
                     SELECT d.version, d.shape, d.body FROM karwan.doc_{kind} d
-                    WHERE d.tenant_id = i.tenant AND d.id = i.id OFFSET 0) AS f"
+                    WHERE d.tenant_id = p_tenant[k] AND d.id = p_id[k] OFFSET 0) AS f"
         )
     });
     format!(
@@ -243,8 +255,9 @@ pub(super) fn reading(kinds: &[String]) -> String {
             n integer := cardinality(p_id);
             a integer := 1;
             z integer;
+            said text;
         BEGIN
-            PERFORM set_config('app.tenants', p_tenant::text, true);
+            said := set_config('app.tenants', p_tenant::text, true);
             WHILE a <= n LOOP
                 z := a;
                 WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
@@ -257,15 +270,19 @@ pub(super) fn reading(kinds: &[String]) -> String {
     )
 }
 
-/// The dispatch over all kinds and signatures that the store has; sorted by their bytes.
+/// The dispatch over all kinds and signatures that the store has; sorted by their bytes. Arrays are handed on whole, with the places that
+/// are meant: a part of one is a copy. Functions of other parameters that an older program has made stay: one of its flushes may be under
+/// way.
 pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
     let locks = by_kind(tokens, &|kind, _| {
-        format!("PERFORM karwan.lock_{kind}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z], p_action[a:z])")
+        format!(
+            "said := karwan.lock_{kind}(a, z, strongest = 0 AND weakest = 0 AND lowest > 0, p_tenant, p_id, p_version, p_blind, p_action)"
+        )
     });
     let puts = by_kind(tokens, &|_, token| {
         format!(
-            "PERFORM karwan.put_{token}(p_tenant[a:z], p_id[a:z], p_version[a:z], p_blind[a:z], p_action[a:z], p_shape[a:z],
-                p_body[a:z], p_width, p_fields[(a - 1) * p_width + 1 : z * p_width])"
+            "said := karwan.put_{token}(a, z, puts, lowest > 0, p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body,
+                p_width, p_fields)"
         )
     });
     format!(
@@ -277,32 +294,35 @@ pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
             n integer := cardinality(p_id);
             a integer := 1;
             z integer;
+            puts      integer;
             weakest   smallint;
             strongest smallint;
-            oldest    bigint;
-            newest    bigint;
+            lowest    bigint;
+            said      text;
         BEGIN
             -- Kind by kind, so that everything is locked in its order.
             WHILE a <= n LOOP
                 z := a;
                 weakest := p_action[a];
                 strongest := weakest;
-                oldest := p_version[a];
-                newest := oldest;
+                lowest := p_version[a];
+                puts := CASE WHEN weakest >= 2 THEN 1 ELSE 0 END;
                 WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
                     z := z + 1;
-                    weakest := least(weakest, p_action[z]);
+                    IF p_action[z] >= 2 THEN
+                        puts := puts + 1;
+                    ELSIF p_action[z] < weakest THEN
+                        weakest := p_action[z];
+                    END IF;
                     strongest := greatest(strongest, p_action[z]);
-                    oldest := greatest(oldest, p_version[z]);
-                    newest := least(newest, p_version[z]);
+                    lowest := least(lowest, p_version[z]);
                 END LOOP;
-                -- A put locks in this order, too, where all of them are new or none is: it writes those that were there first. Else, and
-                -- with a check among them, documents are locked one by one, each in its strongest mode: puts first and checks after
-                -- deadlocked.
-                IF weakest < 2 OR (newest = 0 AND oldest > 0) THEN
+                -- A put locks in this order, too. With a check among them documents are locked one by one, each in its strongest mode:
+                -- puts first and checks after deadlocked.
+                IF puts <= z - a THEN
                     {locks}
                 END IF;
-                IF strongest >= 2 THEN
+                IF puts > 0 THEN
                     {puts}
                 END IF;
                 a := z + 1;

@@ -1,6 +1,8 @@
 //! Counts and sizes for people.
 
 use super::{Postgres, error};
+use tokio_postgres::types::ToSql;
+
 use crate::error::Error;
 use crate::log::{Position, Seq};
 use crate::report::{ConsumerReport, EffectReport, LaneReport, Stats, TableSize};
@@ -71,10 +73,16 @@ impl Postgres {
         Ok(reports)
     }
 
-    pub async fn waiting_for(&self, consumer: &str, after: Seq, rows_max: usize) -> Result<(i64, usize), Error> {
+    pub async fn waiting_for(
+        &self,
+        consumer: &str,
+        (after, up_to): (Seq, Seq),
+        rows_max: usize,
+    ) -> Result<(i64, usize), Error> {
         let client = self.relay().await?;
         let rows_max = i64::try_from(rows_max).unwrap_or(i64::MAX);
-        let row = client.query_one(include_str!("schema/waiting_for.sql"), &[&consumer, &after, &rows_max]).await;
+        let values: &[&(dyn ToSql + Sync)] = &[&consumer, &after, &up_to, &rows_max];
+        let row = client.query_one(include_str!("schema/waiting_for.sql"), values).await;
         let row = row.map_err(|cause| self.error(cause))?;
         Ok((row.get(0), usize::try_from(row.get::<_, i64>(1)).unwrap_or_default()))
     }

@@ -214,8 +214,7 @@ fn holder(report: &ConsumerReport, stretches: &[Stretch], started: Option<i64>) 
     let position = report.position();
     let holds = |stretch: &&Stretch| stretch.up_to > position;
     let stretch = stretches.iter().find(holds).copied().unwrap_or(Stretch { after: position, up_to: position + 1 });
-    let living = report.lanes.iter().filter(|lane| lane.lease_ms.is_some_and(|ms| ms > 0));
-    let run_by = living.filter_map(|lane| lane.holder.clone()).next();
+    let run_by = report.run_by().map(str::to_owned);
     Holder { consumer: report.consumer.clone(), position, stretch, waits_ms: report.behind_ms, run_by, started }
 }
 

@@ -287,9 +287,14 @@ impl Sqlite {
         self.read(move |connection| report::consumers(connection, now)).await
     }
 
-    pub async fn waiting_for(&self, consumer: &str, after: Seq, rows_max: usize) -> Result<(i64, usize), Error> {
+    pub async fn waiting_for(
+        &self,
+        consumer: &str,
+        between: (Seq, Seq),
+        rows_max: usize,
+    ) -> Result<(i64, usize), Error> {
         let consumer = consumer.to_owned();
-        self.read(move |connection| report::waiting_for(connection, &consumer, after, rows_max)).await
+        self.read(move |connection| report::waiting_for(connection, &consumer, between, rows_max)).await
     }
 
     pub async fn effects(&self) -> Result<Vec<EffectReport>, Error> {

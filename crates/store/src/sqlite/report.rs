@@ -55,13 +55,13 @@ pub(super) fn consumers(connection: &Connection, now: i64) -> Result<Vec<Consume
 pub(super) fn waiting_for(
     connection: &Connection,
     consumer: &str,
-    after: Seq,
+    (after, up_to): (Seq, Seq),
     rows_max: usize,
 ) -> Result<(i64, usize), Fault> {
     let mut statement = connection.prepare_cached(include_str!("waiting_for.sql"))?;
     let rows_max = i64::try_from(rows_max).unwrap_or(i64::MAX);
-    let (count, looked): (i64, i64) =
-        statement.query_row(rusqlite::params![consumer, after, rows_max], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (count, looked): (i64, i64) = statement
+        .query_row(rusqlite::params![consumer, after, up_to, rows_max], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok((count, usize::try_from(looked).unwrap_or_default()))
 }
 

@@ -164,7 +164,7 @@ async fn book_store(books: &Database<'_>) -> Store {
     let catalogue = Arc::new(Catalogue::of(&melmastoon::platform::PLATFORM).expect("it has a catalogue"));
     let (owner, kinds) = (books.url().parse().expect("an address"), vec![KindType::of::<Told>()]);
     migrate(&owner, &[&catalogue], &kinds, &|_, _, _| {}).await.expect("it is migrated");
-    migrate::grant(&owner, &login, None).await.expect("it is granted");
+    migrate::grant(&owner, &login, &migrate::Purpose::Node).await.expect("it is granted");
     let node = books.url_as(&login).parse().expect("an address");
     Store::open(&node, Options::new(catalogue, kinds)).await.expect("it opens")
 }

@@ -229,6 +229,23 @@ fn a_subject_that_nobody_handles_any_more_is_shown_and_forgotten() {
 }
 
 #[test]
+fn what_a_consumer_would_pass_over_is_said_before_it_is_moved() {
+    let scene = Scene::new();
+    scene.sql("UPDATE lane SET position = 1");
+    let seek = |to: &str, more: &[&str]| {
+        scene.karwan(&[&["consumer", "seek", CLERK, "--to", to, "--reason", "INC-7"], more].concat())
+    };
+    let passed = "which passes over 2 of its events";
+    seek("end", &["--dry-run"]).exits(0).says(passed);
+    // Nobody can be asked here, and still it is said what would be asked.
+    seek("end", &[]).exits(64).says(passed).says("--yes");
+    assert_eq!(scene.places(), (1, 1), "nothing was done");
+    assert!(!seek("start", &["--dry-run"]).exits(0).stderr.contains("passes over"));
+    let relay = scene.karwan(&["consumer", "seek", "relay.PAYMENT", "--to", "end", "--reason", "INC-7", "--yes"]);
+    relay.exits(1).says("is a relay");
+}
+
+#[test]
 fn retention_drops_what_is_old_and_says_who_holds_the_rest() {
     let scene = Scene::new();
     scene.sql("UPDATE log SET at = at - 31 * 86400000 WHERE seq < 3; UPDATE lane SET position = 1 WHERE lane = 0");
@@ -246,20 +263,58 @@ fn retention_drops_what_is_old_and_says_who_holds_the_rest() {
 }
 
 #[test]
-fn a_consumer_of_a_database_is_moved_by_a_login_of_maintenance() {
+fn everything_that_operators_do_in_a_database_a_login_of_theirs_may_and_a_nodes_may_not() {
     let Some(server) = karwan_testkit::postgres().or_skip() else { return };
     let place = Place::new(server);
+    let operator = format!("operator_{}", place.database.name());
+    place.database.psql(&format!("CREATE ROLE {operator} LOGIN")).expect("a superuser can do that");
+    let migrate = ["migrate", "--store", &place.database.url(), "--grant-operator", &operator];
+    karwan(&migrate).exits(0).prints(&format!("granted: {operator} for operators"));
     place.append(TENANT, &["pay_1", "pay_2", "pay_3"]);
     let lanes = format!(
         "INSERT INTO karwan.lane_count VALUES ('{CLERK}', 1);
          INSERT INTO karwan.lane (consumer, lane, position, epoch) VALUES ('{CLERK}', 0, 3, 1)"
     );
     place.database.psql(&lanes).expect("a superuser can do that");
-    let url = place.database.url();
+    let url = place.database.url_as(&operator);
     let seek = ["consumer", "seek", CLERK, "--to", "1", "--reason", "INC-7", "--yes"];
     karwan(&[&seek[..], &["--store", &url]].concat()).exits(0).prints("1 lanes from 3 to 1");
     // A node's login does not act.
     karwan(&[&seek[..], &["--store", &place.url()]].concat()).exits(1).says("karwan_maintenance");
     karwan(&["retention", "plan", "--store", &url]).exits(0).prints("no rows go");
     karwan(&["retention", "run", "--reason", "daily", "--store", &url]).exits(0).prints("no rows went");
+    let asked = |verb: &[&str], code: i32| karwan(&[verb, &["--store", &url]].concat()).exits(code);
+    for look in [
+        &["consumer", "list"][..],
+        &["consumer", "show", CLERK],
+        &["dlq", "list"],
+        &["dlq", "actions"],
+        &["outbox"],
+        &["log", "tail"],
+        &["log", "stats"],
+        &["key", "show", &format!("{TENANT}:pay_1")],
+    ] {
+        asked(look, 0);
+    }
+    let letter = format!(
+        "INSERT INTO karwan.dead (consumer, event_id, seq, logged, tenant_id, subject, key, attempts, error, envelope)
+         SELECT '{CLERK}', event_id, seq, at, tenant_id, subject, key, 7, 'broken', envelope FROM karwan.log WHERE seq = 1
+         RETURNING event_id"
+    );
+    let event = place.database.psql(&letter).expect("a superuser can do that");
+    let event = event.split_whitespace().next().expect("an event");
+    asked(&["dlq", "show", event], 0).prints("broken");
+    asked(&["dlq", "skip", event, "--reason", "INC-8", "--yes"], 0);
+    let skipped = place.database.psql("SELECT max(id) FROM karwan.action").expect("a superuser can do that");
+    for act in [
+        &["dlq", "undo", skipped.trim(), "--reason", "INC-8"][..],
+        &["consumer", "pause", CLERK, "--reason", "INC-8"],
+        &["consumer", "resume", CLERK, "--reason", "INC-8"],
+        &["key", "pause", &format!("{TENANT}:pay_2"), "--consumer", CLERK, "--reason", "INC-8"],
+        &["key", "resume", &format!("{TENANT}:pay_2"), "--consumer", CLERK, "--reason", "INC-8"],
+        &["inbox", "clear", "--consumer", CLERK, "--since", "2h", "--reason", "INC-8", "--yes"],
+        &["consumer", "forget", CLERK, "--reason", "INC-8", "--yes"],
+    ] {
+        asked(act, 0);
+    }
 }

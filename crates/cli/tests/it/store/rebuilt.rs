@@ -74,7 +74,7 @@ impl Scene {
             let (of, kinds) = (owner.parse::<Address>().expect("an address"), vec![KindType::of::<Line>()]);
             migrate(&of, &[&catalogue], &kinds, &|_, _, _| {}).await.expect("it is migrated");
             if let Some(login) = login {
-                migrate::grant(&of, login, None).await.expect("it is granted");
+                migrate::grant(&of, login, &migrate::Purpose::Node).await.expect("it is granted");
             }
             Store::open(&node.parse().expect("an address"), Options::new(catalogue, kinds)).await.expect("it opens")
         });

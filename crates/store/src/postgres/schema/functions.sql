@@ -125,9 +125,8 @@ CREATE OR REPLACE FUNCTION karwan.record_intents(
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO karwan.intent (tenant_id, subject, idem, payload_hash, event_id)
-    SELECT i.tenant, i.subject, i.idem, i.hash, i.event
-    FROM unnest(p_tenant, p_subject, p_idem, p_hash, p_event) AS i(tenant, subject, idem, hash, event)
-    ORDER BY i.tenant, i.subject, i.idem COLLATE "C";
+    SELECT p_tenant[k], p_subject[k], p_idem[k], p_hash[k], p_event[k] FROM generate_series(1, cardinality(p_event)) AS k
+    ORDER BY p_tenant[k], p_subject[k], p_idem[k] COLLATE "C";
 EXCEPTION WHEN unique_violation THEN
     PERFORM karwan.refuse_intents(p_tenant, p_subject, p_idem, p_hash);
 END $$;
@@ -136,8 +135,10 @@ END $$;
 -- its own, so that a take-over is either before both or after the commit.
 CREATE OR REPLACE FUNCTION karwan.check_lane(p_consumer text, p_lane integer, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    said text;
 BEGIN
-    PERFORM pg_advisory_xact_lock_shared(hashtext('karwan.lane.' || p_consumer), p_lane);
+    said := pg_advisory_xact_lock_shared(hashtext('karwan.lane.' || p_consumer), p_lane);
     PERFORM FROM karwan.lane WHERE consumer = p_consumer AND lane = p_lane AND epoch = p_epoch AND holder IS NOT NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'lane lost' USING ERRCODE = 'KW008', DETAIL = p_consumer || ' ' || p_lane;
@@ -175,7 +176,7 @@ BEGIN
     SELECT n FROM generate_series(1, cardinality(p_lane)) AS n WHERE NOT EXISTS (SELECT FROM held WHERE held.ord = n);
 END $$;
 
--- Claims events, by seq, each for the consumer of the lane that it names by its place; raises if one was claimed before, or was
+-- Claims events, which come by seq, each for the consumer of the lane that it names by its place; raises if one was claimed before, or was
 -- said to be parked and is not.
 CREATE OR REPLACE FUNCTION karwan.claim(
     p_consumer text[], p_hold integer[], p_tenant uuid[], p_event uuid[], p_seq bigint[], p_logged timestamptz[],
@@ -196,10 +197,10 @@ BEGIN
         END LOOP;
     END IF;
     IF false = ANY (p_parked) THEN
-        -- A live event that is parked waits its turn: its key would overtake itself.
-        SELECT c.event INTO given FROM unnest(p_hold, p_event, p_parked) AS c(hold, event, parked)
-        WHERE NOT c.parked AND (
-            SELECT p.seq FROM karwan.parked p WHERE p.consumer = p_consumer[c.hold] AND p.event_id = c.event) IS NOT NULL
+        -- A live event that is parked waits its turn: its key would overtake itself. Mostly nothing is parked at all.
+        SELECT p_event[k] AS event INTO given FROM generate_series(1, cardinality(p_event)) AS k
+        WHERE EXISTS (SELECT FROM karwan.parked p WHERE p.consumer = ANY (p_consumer)) AND NOT p_parked[k] AND (
+            SELECT p.seq FROM karwan.parked p WHERE p.consumer = p_consumer[p_hold[k]] AND p.event_id = p_event[k]) IS NOT NULL
         LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = given.event;
@@ -208,9 +209,7 @@ BEGIN
     -- A plain insert with a handler, as for intents.
     BEGIN
         INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
-        SELECT p_consumer[c.hold], c.event, c.tenant, c.seq, c.logged
-        FROM unnest(p_hold, p_tenant, p_event, p_seq, p_logged) AS c(hold, tenant, event, seq, logged)
-        ORDER BY c.seq, p_consumer[c.hold] COLLATE "C";
+        SELECT p_consumer[p_hold[k]], p_event[k], p_tenant[k], p_seq[k], p_logged[k] FROM generate_series(1, cardinality(p_event)) AS k;
     EXCEPTION WHEN unique_violation THEN
         -- One that is twice in the claim itself has no other row.
         RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = coalesce((
@@ -248,7 +247,9 @@ END $$;
 -- the other, whatever was known when they were made, and are made once: for arrays of a few members the planner believes that a
 -- plan for these very members is cheaper, and would make one every time.
 -- Lock order: lanes and keys by number; unit ids; claims by seq; documents by (kind, tenant, id); deadlines and effects;
--- intents by (tenant, subject, idem); facts last, in emission order.
+-- intents by (tenant, subject, idem); facts last, in emission order. Keys, unit ids, claims, documents and deadlines come sorted so, and an
+-- insert takes the members of its arrays as they come: sorting once more cost a tenth of a small flush. Members are taken by their
+-- places: of several arrays unnested beside each other each is written down first.
 CREATE OR REPLACE FUNCTION karwan.flush(
     p_tenants uuid[], p_wait_ms integer,
     p_consumer text[], p_lane integer[], p_epoch bigint[],
@@ -272,37 +273,39 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force
 DECLARE
     done bigint;
     hold record;
+    -- What is only called is assigned to it: that is evaluated at once, where PERFORM starts an executor.
+    said text;
 BEGIN
-    PERFORM set_config('app.tenants', p_tenants::text, true);
+    said := set_config('app.tenants', p_tenants::text, true);
     IF p_wait_ms > 0 THEN
-        PERFORM set_config('lock_timeout', p_wait_ms::text, true);
+        said := set_config('lock_timeout', p_wait_ms::text, true);
     END IF;
     IF cardinality(p_consumer) = 1 THEN
-        PERFORM karwan.check_lane(p_consumer[1], p_lane[1], p_epoch[1]);
+        said := karwan.check_lane(p_consumer[1], p_lane[1], p_epoch[1]);
     ELSIF cardinality(p_consumer) > 1 THEN
         FOR hold IN
             SELECT h.consumer, h.lane, h.epoch FROM unnest(p_consumer, p_lane, p_epoch) AS h(consumer, lane, epoch)
             ORDER BY hashtext('karwan.lane.' || h.consumer), h.lane
         LOOP
-            PERFORM karwan.check_lane(hold.consumer, hold.lane, hold.epoch);
+            said := karwan.check_lane(hold.consumer, hold.lane, hold.epoch);
         END LOOP;
     END IF;
-    -- In the order of the array, which is sorted.
-    PERFORM pg_advisory_xact_lock(l.number) FROM unnest(p_locks) AS l(number);
+    FOR place IN 1..cardinality(p_locks) LOOP
+        said := pg_advisory_xact_lock(p_locks[place]);
+    END LOOP;
     IF cardinality(p_unit) > 0 THEN
         INSERT INTO karwan.unit (tenant_id, id)
-        SELECT u.tenant, u.id FROM unnest(p_unit_tenant, p_unit) AS u(tenant, id) ORDER BY u.id, u.tenant
-        ON CONFLICT DO NOTHING;
+        SELECT p_unit_tenant[k], p_unit[k] FROM generate_series(1, cardinality(p_unit)) AS k ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS done = ROW_COUNT;
         IF done < cardinality(p_unit) THEN
             RAISE EXCEPTION 'repeated' USING ERRCODE = 'KW002';
         END IF;
     END IF;
     IF cardinality(p_claim_event) > 0 THEN
-        PERFORM karwan.claim(p_consumer, p_claim_hold, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_logged, p_claim_parked);
+        said := karwan.claim(p_consumer, p_claim_hold, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_logged, p_claim_parked);
     END IF;
     IF cardinality(p_doc_id) > 0 THEN
-        PERFORM karwan.write_documents(p_doc_kind, p_doc_tenant, p_doc_id, p_doc_version, p_doc_blind, p_doc_action,
+        said := karwan.write_documents(p_doc_kind, p_doc_tenant, p_doc_id, p_doc_version, p_doc_blind, p_doc_action,
                                        p_doc_shape, p_doc_body, p_doc_width, p_doc_fields);
     END IF;
     IF cardinality(p_due_id) > 0 OR cardinality(p_fired_id) > 1 THEN
@@ -316,9 +319,8 @@ BEGIN
             SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
     END IF;
     IF cardinality(p_fired_id) > 0 THEN
-        DELETE FROM karwan.deadline d
-        USING unnest(p_fired_tenant, p_fired_kind, p_fired_id, p_fired_token) AS n(tenant, kind, id, token)
-        WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id AND d.token = n.token;
+        DELETE FROM karwan.deadline d USING generate_series(1, cardinality(p_fired_id)) AS k
+        WHERE d.tenant_id = p_fired_tenant[k] AND d.kind = p_fired_kind[k] AND d.id = p_fired_id[k] AND d.token = p_fired_token[k];
         GET DIAGNOSTICS done = ROW_COUNT;
         IF done < cardinality(p_fired_id) THEN
             RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the deadline ' || p_fired_kind[1] || ' ' || p_fired_id[1];
@@ -326,22 +328,22 @@ BEGIN
     END IF;
     IF cardinality(p_settled) > 0 THEN
         -- Not by `=`: the planner would look for them among all that are open.
-        UPDATE karwan.effect e SET state = 'done'
-        FROM unnest(p_settled_tenant, p_settled) AS n(tenant, id)
-        WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state IS NOT DISTINCT FROM 'answered';
+        UPDATE karwan.effect e SET state = 'done' FROM generate_series(1, cardinality(p_settled)) AS k
+        WHERE e.tenant_id = p_settled_tenant[k] AND e.id = p_settled[k] AND e.state IS NOT DISTINCT FROM 'answered';
         GET DIAGNOSTICS done = ROW_COUNT;
         IF done < cardinality(p_settled) THEN
             RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the effect ' || p_settled[1];
         END IF;
     END IF;
     IF cardinality(p_due_id) > 0 THEN
-        DELETE FROM karwan.deadline d USING unnest(p_due_tenant, p_due_kind, p_due_id, p_due) AS n(tenant, kind, id, due)
-        WHERE n.due IS NULL AND d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id;
+        IF array_position(p_due, NULL) IS NOT NULL THEN
+            DELETE FROM karwan.deadline d USING generate_series(1, cardinality(p_due_id)) AS k
+            WHERE p_due[k] IS NULL AND d.tenant_id = p_due_tenant[k] AND d.kind = p_due_kind[k] AND d.id = p_due_id[k];
+        END IF;
         INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, try_at, body, token, cause)
-        SELECT n.tenant, n.kind, n.id, n.slot, n.due, n.due, n.body, n.token, n.cause
-        FROM unnest(p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body, p_due_token, p_due_cause)
-            AS n(tenant, kind, id, slot, due, body, token, cause)
-        WHERE n.due IS NOT NULL ORDER BY n.tenant, n.kind COLLATE "C", n.id COLLATE "C"
+        SELECT p_due_tenant[k], p_due_kind[k], p_due_id[k], p_due_slot[k], p_due[k], p_due[k], p_due_body[k], p_due_token[k],
+            p_due_cause[k]
+        FROM generate_series(1, cardinality(p_due_id)) AS k WHERE p_due[k] IS NOT NULL
         ON CONFLICT (tenant_id, kind, id) DO UPDATE
         SET due = excluded.due, try_at = excluded.try_at, attempts = 0, error = NULL, body = excluded.body,
             token = excluded.token, cause = excluded.cause;
@@ -349,23 +351,20 @@ BEGIN
     IF cardinality(p_effect) > 0 THEN
         done := nextval('karwan.effect_seq');
         INSERT INTO karwan.effect (id, tenant_id, seq, kind, key, slot, body, cause)
-        SELECT e.id, e.tenant, done + e.ord, e.kind, e.key, e.slot, e.body, e.cause
-        FROM unnest(p_effect, p_effect_tenant, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body, p_effect_cause)
-            WITH ORDINALITY AS e(id, tenant, kind, key, slot, body, cause, ord)
-        ORDER BY e.tenant, e.id
+        SELECT p_effect[k], p_effect_tenant[k], done + k, p_effect_kind[k], p_effect_key[k], p_effect_slot[k], p_effect_body[k],
+            p_effect_cause[k]
+        FROM generate_series(1, cardinality(p_effect)) AS k
+        ORDER BY p_effect_tenant[k], p_effect[k]
         ON CONFLICT DO NOTHING;
     END IF;
     IF cardinality(p_event) = 0 THEN
         RETURN karwan.highest();
     END IF;
-    PERFORM karwan.record_intents(p_tenant, p_subject, p_idem, p_hash, p_event);
+    said := karwan.record_intents(p_tenant, p_subject, p_idem, p_hash, p_event);
     INSERT INTO karwan.log (tenant_id, subject, key, slot, event_id, envelope)
-    SELECT f.tenant, f.subject, f.key, f.slot, f.event, f.envelope
-    FROM unnest(p_tenant, p_subject, p_key, p_slot, p_event, p_envelope) WITH ORDINALITY
-        AS f(tenant, subject, key, slot, event, envelope, ord)
-    ORDER BY f.ord;
+    SELECT p_tenant[k], p_subject[k], p_key[k], p_slot[k], p_event[k], p_envelope[k] FROM generate_series(1, cardinality(p_event)) AS k;
     done := currval('karwan.log_seq');
-    PERFORM karwan.keep_ahead(done, cardinality(p_event));
+    said := karwan.keep_ahead(done, cardinality(p_event));
     RETURN done;
 END $$;
 
@@ -381,20 +380,15 @@ BEGIN
     END IF;
 END $$;
 
--- The highest visible number of the log, or its floor. Newest stretch first: the others are full of smaller numbers.
+-- The highest visible number of the log, or its floor. The newest stretch is looked at first, and the others not at all: no plan
+-- that sorts them is taken, also where it is made while they are empty.
 CREATE OR REPLACE FUNCTION karwan.highest() RETURNS bigint
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_sort = off AS $$
 DECLARE
-    stretch record;
-    top     bigint;
+    top bigint;
 BEGIN
-    FOR stretch IN SELECT lower, upper FROM karwan.partition ORDER BY lower DESC LOOP
-        SELECT max(seq) INTO top FROM karwan.log WHERE seq >= stretch.lower AND seq < stretch.upper;
-        IF top IS NOT NULL THEN
-            RETURN top;
-        END IF;
-    END LOOP;
-    RETURN (SELECT floor FROM karwan.meta);
+    SELECT seq INTO top FROM karwan.log ORDER BY seq DESC LIMIT 1;
+    RETURN coalesce(top, (SELECT floor FROM karwan.meta));
 END $$;
 
 -- Whether a unit with this id was committed: how a lost answer is looked up. `void` claims an id that was not, so that a

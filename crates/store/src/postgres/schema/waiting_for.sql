@@ -1,6 +1,6 @@
--- Of the next rows after a position, how many a consumer handles whose lanes have not passed them; and how many rows there were.
+-- Of the next rows after a position, up to another, how many a consumer handles whose lanes have not passed them; and how many rows there were.
 SELECT count(*) FILTER (WHERE a.lane IS NOT NULL AND s.name = ANY (d.subjects)), count(*)
-FROM (SELECT seq, subject, slot FROM karwan.log WHERE seq > $2 ORDER BY seq LIMIT $3) AS l
+FROM (SELECT seq, subject, slot FROM karwan.log WHERE seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4) AS l
 JOIN karwan.subject s ON s.id = l.subject
 JOIN karwan.declared d ON d.consumer = $1
 JOIN karwan.lane_count n ON n.consumer = $1

@@ -17,6 +17,7 @@ mod tenants;
 mod wake;
 mod writers;
 
+use karwan_store::migrate::Purpose;
 use karwan_store::{Address, Error, Options, Store, migrate};
 use karwan_testkit::postgres::{Database, Server};
 
@@ -45,8 +46,8 @@ pub fn bare(server: &'static Server) -> (Database<'static>, String) {
 pub async fn grant(owner: &Address, program: &Address) -> Result<(), Error> {
     let Address::Postgres(url) = program else { return Ok(()) };
     let login = url.split("//").nth(1).and_then(|rest| rest.split('@').next()).unwrap();
-    migrate::grant(owner, login, None).await?;
-    migrate::grant(owner, login, Some("delivery-service")).await
+    migrate::grant(owner, login, &Purpose::Node).await?;
+    migrate::grant(owner, login, &Purpose::Appending("delivery-service".to_owned())).await
 }
 
 impl Fixture {

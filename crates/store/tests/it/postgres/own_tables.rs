@@ -262,7 +262,7 @@ async fn it_has_the_rights_of_its_login_and_no_others() {
     let Some((fixture, ..)) = shop().await else { return };
     let login = format!("node_{}", fixture.database.name());
     fixture.database.psql(&format!("CREATE ROLE {login} LOGIN")).unwrap();
-    migrate::grant(&fixture.database.url().parse().unwrap(), &login, None).await.unwrap();
+    migrate::grant(&fixture.database.url().parse().unwrap(), &login, &migrate::Purpose::Node).await.unwrap();
     let store = Store::open(&fixture.database.url_as(&login).parse().unwrap(), options()).await.unwrap();
     for tenant in [1, 2] {
         let placed = async |tx: TenantTx| {

@@ -58,7 +58,7 @@ async fn nodes_login(fixture: &Fixture) -> String {
     let login = format!("node_{}", fixture.database.name());
     fixture.database.psql(&format!("CREATE ROLE {login} LOGIN")).unwrap();
     let owner = fixture.database.url().parse().unwrap();
-    migrate::grant(&owner, &login, None).await.unwrap();
+    migrate::grant(&owner, &login, &migrate::Purpose::Node).await.unwrap();
     login
 }
 
@@ -184,7 +184,7 @@ async fn an_owner_that_is_no_superuser_suffices() {
     }
     let address = database.url_as(&owner).parse().unwrap();
     migrate(&address, &[&catalogue()], &kinds(), &|_, _, _| {}).await.unwrap();
-    migrate::grant(&address, &login, None).await.unwrap();
+    migrate::grant(&address, &login, &migrate::Purpose::Node).await.unwrap();
     let store = Store::open(&database.url_as(&login).parse().unwrap(), options()).await.unwrap();
     let ctx = context_of("delivery-service", 1);
     let done = store.unit(&ctx, |tx| async move {

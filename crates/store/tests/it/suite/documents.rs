@@ -22,6 +22,8 @@ on_both! {
     crossed_guards_do_not_both_commit,
     two_puts_under_one_guard_do_not_both_commit,
     a_put_onto_a_row_that_is_missing_creates_nothing,
+    old_and_new_documents_of_one_unit_are_written_together_or_not_at_all,
+    of_many_documents_that_were_only_read_the_changed_one_is_named,
     a_count_under_a_guard_is_never_exceeded,
     a_commit_between_guard_and_query_is_noticed,
     a_fact_holds_the_document_that_carries_its_key,
@@ -343,19 +345,91 @@ async fn a_document_stays_as_it_was_first_read(fixture: Fixture) {
 /// A restored table, or somebody with a shell: the row is gone without a tombstone. A put that expected version 2 once
 /// created version 3.
 async fn a_put_onto_a_row_that_is_missing_creates_nothing(fixture: Fixture) {
-    for value in [1, 2] {
-        let unit = fixture.unit(1, async |tx: TenantTx| {
-            tx.find::<Counter>("c").await?;
-            tx.put(counter("c", value));
-            Ok(())
-        });
-        unit.await.expect("it commits");
+    // Alone, and beside documents that are new.
+    for beside in [None, Some("a"), Some("z")] {
+        for value in [1, 2] {
+            set(&fixture, "c", value).await;
+        }
+        let unit = fixture.store.tenant(&first());
+        let read: Counter = unit.get("c").await.expect("it is there");
+        fixture.erase("counter", "c");
+        unit.put(Counter { value: 3, ..read });
+        if let Some(new) = beside {
+            unit.find::<Counter>(new).await.expect("it can be asked for");
+            unit.put(counter(new, 1));
+        }
+        let refused = unit.commit().await;
+        assert!(matches!(&refused, Err(Error::Conflict { what, .. }) if what.ends_with(" c")), "{refused:?}");
+        assert_eq!(fixture.counter(1, "c").await, None);
+        assert_eq!(fixture.counter(1, beside.unwrap_or("a")).await, None);
     }
-    let unit = fixture.store.tenant(&first());
-    let read: Counter = unit.get("c").await.expect("it is there");
-    fixture.erase("counter", "c");
-    unit.put(Counter { value: 3, ..read });
-    let refused = unit.commit().await;
-    assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
-    assert_eq!(fixture.counter(1, "c").await, None);
+}
+
+/// Documents that were there, that were not, that are behind a tombstone, and one that is deleted, in one flush.
+async fn old_and_new_documents_of_one_unit_are_written_together_or_not_at_all(fixture: Fixture) {
+    let ids = ["a", "b", "c", "d", "e", "f"];
+    for id in ["b", "d", "e"] {
+        set(&fixture, id, 1).await;
+    }
+    remove(&fixture, "d").await;
+    let read = async |value: i64| {
+        let unit = fixture.store.tenant(&first());
+        for id in ids {
+            unit.find::<Counter>(id).await.expect("it can be asked for");
+            if id == "e" { unit.delete::<Counter>(id) } else { unit.put(counter(id, value)) }
+        }
+        unit
+    };
+    let mut late = Vec::new();
+    for _ in ids {
+        late.push(read(7).await);
+    }
+    read(2).await.commit().await.expect("nobody else has written");
+    let held = async || {
+        let mut held = Vec::new();
+        for id in ids {
+            held.push(fixture.counter(1, id).await);
+        }
+        held
+    };
+    let expected = [Some(2), Some(2), Some(2), Some(2), None, Some(2)];
+    assert_eq!(held().await, expected);
+    for unit in late {
+        assert!(conflict(&unit.commit().await));
+    }
+    // Whichever of them somebody else has written, new or old: nothing of the others stays, and it is the one that is named.
+    for (place, id) in ids.into_iter().enumerate() {
+        let unit = read(9).await;
+        set(&fixture, id, 3).await;
+        let refused = unit.commit().await;
+        let named = format!(" {id}");
+        assert!(matches!(&refused, Err(Error::Conflict { what, .. }) if what.ends_with(&named)), "{id}: {refused:?}");
+        let mut expected = expected;
+        expected[place] = Some(3);
+        assert_eq!(held().await, expected, "{id}");
+        read(2).await.commit().await.expect("nobody else has written");
+    }
+}
+
+async fn of_many_documents_that_were_only_read_the_changed_one_is_named(fixture: Fixture) {
+    let ids = ["a", "b", "c"];
+    for id in ids {
+        set(&fixture, id, 1).await;
+    }
+    for (number, changed_id) in ids.into_iter().map(Some).chain([None]).enumerate() {
+        let unit = fixture.store.tenant(&first());
+        for id in ids {
+            unit.get::<Counter>(id).await.expect("it is there");
+        }
+        let placed_id = format!("o-{number}");
+        unit.put(order(&placed_id));
+        if let Some(id) = changed_id {
+            set(&fixture, id, 2).await;
+            let refused = unit.commit().await;
+            let named = format!(" {id}");
+            assert!(matches!(&refused, Err(Error::Conflict { what, .. }) if what.ends_with(&named)), "{refused:?}");
+        } else {
+            unit.commit().await.expect("nobody has written what it read");
+        }
+    }
 }

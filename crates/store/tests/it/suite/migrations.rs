@@ -196,7 +196,7 @@ fn a_migration_by_a_program_that_knows_no_kinds_leaves_those_of_others_usable() 
     parcels.put(plain, 0..1);
     block_on(async {
         let owner = karwan_store::bare::connect(&parcels.address).await.expect("a superuser may");
-        let sql = "DROP FUNCTION karwan.lock_parcel(uuid[], text[], bigint[], boolean[], smallint[])";
+        let sql = "DROP FUNCTION karwan.lock_parcel";
         owner.batch_execute(sql).await.expect("a shell can do that");
         migrate_kinds(&parcels.address, &[]).await.expect("it can be migrated");
         let store = parcels.open::<Plain>().await.expect("it opens");

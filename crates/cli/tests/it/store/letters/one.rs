@@ -1,5 +1,7 @@
 //! One letter at a time: retry, skip, undo, quarantine, delete, note.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::json;
 
 use super::scene::{ASSIGNED, Mood, PAGER, Scene, key};
@@ -121,7 +123,15 @@ fn a_quarantined_letter_is_in_a_file_byte_for_byte_with_a_manifest(scene: &mut S
     let mut open = vec![folder.at("cold")];
     while let Some(path) = open.pop() {
         for entry in std::fs::read_dir(path).expect("it was made") {
-            let path = entry.expect("it can be read").path();
+            let entry = entry.expect("it can be read");
+            let mode = entry.metadata().expect("it is there").permissions().mode();
+            assert_eq!(
+                mode & 0o077,
+                0,
+                "an envelope has personal data, and {:?} is not its owner's alone",
+                entry.path()
+            );
+            let path = entry.path();
             if path.is_dir() { open.push(path) } else { texts.push(std::fs::read_to_string(path).expect("text")) }
         }
     }
