@@ -67,8 +67,11 @@ fn taken(fixture: &Fixture, stream: &str) -> i64 {
 
 /// As for a process that was stopped for longer than its lease.
 fn let_run_out(fixture: &Fixture, stream: &str) {
-    let past = if fixture.database.is_some() { "clock_timestamp() - interval '1 minute'" } else { "1" };
-    let behind = format!("SET until = {past} WHERE consumer = 'STREAM' RETURNING epoch");
+    let past = match fixture.database {
+        Some(_) => "until = clock_timestamp() - interval '1 minute'",
+        None => "lease_until = 1",
+    };
+    let behind = format!("SET {past} WHERE consumer = 'STREAM' RETURNING epoch");
     epoch(fixture, stream, ("UPDATE", &behind));
 }
 
