@@ -3,8 +3,7 @@
 //! Invariants: a caller, also a refused one, is answered after the COMMIT of its group, because a refusal may rest on what
 //! an earlier unit of the group wrote. After every piece of work the writer asks whether SQLite still has a transaction:
 //! where SQLite rolled it back by itself (a full disk), all of the group fails and nothing follows in it.
-//! Bounds: [`GROUP_MAX`] pieces of work a transaction, [`WAITING_MAX`] that wait. The writer never waits for company; it lets those go
-//! first who want a processor, once a group: what they bring comes along, and where nobody wants one nothing is lost.
+//! Bounds: [`GROUP_MAX`] pieces of work a transaction, [`WAITING_MAX`] that wait. The writer never waits for company.
 
 use std::sync::Mutex;
 use std::thread::JoinHandle;
@@ -127,16 +126,7 @@ where
 
 fn write(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     while let Some(first) = waiting.blocking_recv() {
-        let mut let_others = true;
-        write_group(connection, first, || {
-            if let Ok(next) = waiting.try_recv() {
-                return Some(next);
-            }
-            if std::mem::take(&mut let_others) {
-                std::thread::yield_now();
-            }
-            waiting.try_recv().ok()
-        });
+        write_group(connection, first, || waiting.try_recv().ok());
     }
 }
 
