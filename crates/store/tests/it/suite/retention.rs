@@ -15,7 +15,7 @@ use karwan_store::{Error, Operator, RelayTx};
 use sha2::{Digest as _, Sha256};
 
 use super::operators::{bury, handle, hold, order_rows, target};
-use crate::fixture::{Fixture, Folder};
+use crate::fixture::{Fixture, Folder, postgres, run};
 
 on_both! {
     claims_are_kept_for_thirty_days_and_gone_after_thirty_one,
@@ -117,6 +117,33 @@ async fn rows_go_below_every_saved_position_and_never_beyond(fixture: Fixture) {
     let start = fixture.store.relay().start().await.expect("the log has a start");
     assert_eq!(start.seq, ran.floor);
     assert!(fixture.log().await.iter().all(|row| row.seq > ran.floor));
+}
+
+/// A DROP that waits for an open appender queues every other one behind it: it gives way in moments, and what is old goes once nobody
+/// stands in the way. Without a bound to its waiting, nobody here would ever go on.
+#[test]
+fn nobody_waits_for_what_is_dropped_while_an_appender_is_open() {
+    run(postgres(), async |fixture: Fixture| {
+        let rows = order_rows(&fixture, 1, "o-1", 3).await;
+        next_stretch(&fixture).await;
+        let appender = karwan_store::bare::connect(&fixture.owner()).await.expect("a superuser may");
+        let open = "BEGIN; LOCK TABLE karwan.log, karwan.log_0 IN ROW EXCLUSIVE MODE";
+        appender.batch_execute(open).await.expect("nobody drops it yet");
+        let operator = after_days(&fixture, &rows, 31);
+        let others = async {
+            for number in 0..20 {
+                fixture.place(1, &format!("meanwhile-{number}")).await;
+            }
+        };
+        let days = Days::default();
+        let both = async { tokio::join!(retain(&operator, &days), others) };
+        let both = tokio::time::timeout(std::time::Duration::from_secs(60), both).await;
+        both.expect("nobody waits for somebody who waits");
+        assert_eq!(fixture.log().await[0].seq, rows[0].seq, "an appender may be about to write there");
+        appender.batch_execute("COMMIT").await.expect("it has written nothing");
+        retain(&operator, &days).await;
+        assert!(fixture.log().await[0].seq > rows[3].seq, "what is old is gone");
+    });
 }
 
 async fn a_consumer_that_nobody_runs_is_named_and_holds_nothing_once_forgotten(fixture: Fixture) {
