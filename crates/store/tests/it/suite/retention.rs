@@ -135,7 +135,7 @@ fn nobody_waits_for_a_drop_that_waits_for_a_reader() {
             }
         };
         let days = Days::default();
-        let both = async { tokio::join!(retain(&operator, &days), others) };
+        let both = Box::pin(async { tokio::join!(retain(&operator, &days), others) });
         let both = tokio::time::timeout(std::time::Duration::from_secs(60), both).await;
         both.expect("nobody waits for somebody who waits");
         assert_eq!(fixture.log().await[0].seq, rows[0].seq, "somebody reads it");
