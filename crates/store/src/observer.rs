@@ -56,7 +56,7 @@ impl Observer {
         self.waiting(report, Seq::MAX).await
     }
 
-    /// The same up to a number: moved there, the consumer would pass over what it has not handled.
+    /// The same up to a number: moved there, the consumer would pass over it.
     pub async fn waiting(&self, report: &ConsumerReport, up_to: Seq) -> Result<Lag, Error> {
         let between = (report.position(), up_to);
         let (count, looked) = self.backend.waiting_for(&report.consumer, between, LAG_ROWS_MAX).await?;
