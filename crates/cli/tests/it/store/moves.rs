@@ -240,6 +240,11 @@ fn what_a_consumer_would_pass_over_is_said_before_it_is_moved() {
     // Nobody can be asked here, and still it is said what would be asked.
     seek("end", &[]).exits(64).says(passed).says("--yes");
     assert_eq!(scene.places(), (1, 1), "nothing was done");
+    scene.karwan(&["consumer", "list"]).exits(0).prints("stands still");
+    scene.sql("UPDATE lane SET holder = 'n-1', lease_until = 9000000000000000 WHERE lane = 0");
+    scene.karwan(&["consumer", "list"]).exits(0).prints("n-1").prints("runs");
+    scene.sql("UPDATE lane SET holder = 'n-1', lease_until = 1 WHERE lane = 0");
+    scene.karwan(&["consumer", "list"]).exits(0).prints("nobody").prints("stands still");
     assert!(!seek("start", &["--dry-run"]).exits(0).stderr.contains("passes over"));
     let relay = scene.karwan(&["consumer", "seek", "relay.PAYMENT", "--to", "end", "--reason", "INC-7", "--yes"]);
     relay.exits(1).says("is a relay");
