@@ -11,9 +11,9 @@ use crate::kind::{KindType, Kinds};
 use crate::{postgres, sqlite};
 
 /// The schema that this program makes and needs.
-pub const SCHEMA: i64 = 4;
+pub const SCHEMA: i64 = 5;
 /// The oldest program, by its schema, that can use a store of [`SCHEMA`].
-pub const ADMITS_FROM: i64 = 1;
+pub const ADMITS_FROM: i64 = 4;
 
 /// What a migration did.
 #[derive(Debug, Clone, PartialEq, Eq)]

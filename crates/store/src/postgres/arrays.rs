@@ -1,12 +1,13 @@
-//! Write sets as arrays, for the one function in the database that writes them.
+//! Write sets as arrays, for the one function in the database that writes them (`karwan.flush_set`).
 //!
 //! Several sets become one, in the lock order of the function: whoever puts them together sees to it that none of them touches
-//! what another one writes.
+//! what another one writes. What a call has nothing of is left out of it: a parameter costs as much as some of the function's statements.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::fmt::Write as _;
 use std::time::SystemTime;
 
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::documents::field_text;
@@ -16,13 +17,9 @@ use crate::error::Error;
 use crate::kind::FieldValue;
 use crate::write_set::{Action, DocumentWrite, LaneHold, WriteSet, key_number, slot, slot_of};
 
-/// The function's parameters, in their order; see `schema/functions.sql`.
-const PARAMETERS: usize = 53;
-
-pub(super) static CALL: LazyLock<String> = LazyLock::new(|| {
-    let places: Vec<String> = (1..=PARAMETERS).map(|place| format!("${place}")).collect();
-    format!("SELECT karwan.flush({})", places.join(", "))
-});
+/// What becomes of a document, as the function knows it: whatever is a put, or more.
+const CHECK: i16 = 0;
+const PUT: i16 = 2;
 
 /// The numbers of subjects, by name.
 pub(super) type Subjects = HashMap<String, i32>;
@@ -30,7 +27,8 @@ pub(super) type Subjects = HashMap<String, i32>;
 /// Write sets, column by column.
 #[derive(Default)]
 pub(super) struct Arrays<'a> {
-    tenants: Vec<Uuid>,
+    /// As an array is written.
+    tenants: String,
     wait_ms: i32,
     consumer: Vec<&'a str>,
     lane: Vec<i32>,
@@ -45,6 +43,9 @@ pub(super) struct Arrays<'a> {
     unit_tenant: Vec<Uuid>,
     unit: Vec<Uuid>,
     doc_kind: Vec<String>,
+    doc_end: Vec<i32>,
+    doc_puts: Vec<i32>,
+    doc_all: Vec<i32>,
     doc_tenant: Vec<Uuid>,
     doc_id: Vec<&'a str>,
     doc_version: Vec<i64>,
@@ -83,6 +84,8 @@ pub(super) struct Arrays<'a> {
     intent: Vec<&'a str>,
     hash: Vec<Uuid>,
     envelope: Vec<&'a str>,
+    /// Places of facts, in the order in which their intents are recorded.
+    intents: Vec<i32>,
 }
 
 impl<'a> Arrays<'a> {
@@ -99,14 +102,16 @@ impl<'a> Arrays<'a> {
         arrays.reminders(sets);
         arrays.effects(sets);
         arrays.facts(sets, subjects)?;
-        arrays.tenants = [&arrays.claim_tenant, &arrays.unit_tenant, &arrays.doc_tenant, &arrays.due_tenant]
-            .into_iter()
-            .chain([&arrays.fired_tenant, &arrays.settled_tenant, &arrays.effect_tenant, &arrays.tenant])
-            .flatten()
-            .copied()
-            .collect();
-        arrays.tenants.sort_unstable();
-        arrays.tenants.dedup();
+        let mut tenants: Vec<Uuid> =
+            [&arrays.claim_tenant, &arrays.unit_tenant, &arrays.doc_tenant, &arrays.due_tenant]
+                .into_iter()
+                .chain([&arrays.fired_tenant, &arrays.settled_tenant, &arrays.effect_tenant, &arrays.tenant])
+                .flatten()
+                .copied()
+                .collect();
+        tenants.sort_unstable();
+        tenants.dedup();
+        arrays.tenants = list(&tenants);
         Ok(arrays)
     }
 
@@ -134,13 +139,18 @@ impl<'a> Arrays<'a> {
             self.lane.push(hold.lane.into());
             self.epoch.push(hold.epoch);
         }
+        let (several, any_parked) = (self.consumer.len() > 1, claims.iter().any(|(_, claim)| claim.parked));
         for (hold, claim) in claims {
-            self.claim_hold.push(hold);
+            if several {
+                self.claim_hold.push(hold);
+            }
             self.claim_tenant.push(Uuid::from_u128(claim.tenant));
             self.claim_event.push(Uuid::from_u128(claim.event.bits()));
             self.claim_seq.push(claim.seq);
             self.claim_logged.push(instant(claim.logged));
-            self.claim_parked.push(claim.parked);
+            if any_parked {
+                self.claim_parked.push(claim.parked);
+            }
         }
     }
 
@@ -155,13 +165,15 @@ impl<'a> Arrays<'a> {
         }
         let width = documents.iter().map(|(document, _)| document.kind.fields.len()).max().unwrap_or_default();
         self.doc_width = width as i32;
-        // They are sorted by kind, and a token is a hash over its fields.
-        let (mut of, mut token) = ("", String::new());
+        for stretch in documents.chunk_by(|(a, _), (b, _)| a.kind.name == b.kind.name) {
+            self.stretch(stretch, width);
+        }
+    }
+
+    /// Documents of one kind.
+    fn stretch(&mut self, documents: &[(&'a DocumentWrite, bool)], width: usize) {
+        let first = self.doc_action.len();
         for (document, reads_only) in documents {
-            if document.kind.name != of {
-                (of, token) = (document.kind.name, kinds::token(&document.kind));
-            }
-            self.doc_kind.push(token.clone());
             self.doc_tenant.push(Uuid::from_u128(document.tenant));
             self.doc_id.push(&document.id);
             self.doc_version.push(document.expected);
@@ -169,12 +181,12 @@ impl<'a> Arrays<'a> {
             let mut fields: &[FieldValue] = &[];
             let (action, shape, body) = match &document.action {
                 // Where nothing is written, nothing need stay as it is.
-                Action::Check if reads_only => (-1, 1, None),
-                Action::Check => (0, 1, None),
+                Action::Check if *reads_only => (-1, 1, None),
+                Action::Check => (CHECK, 1, None),
                 Action::Hold => (1, 1, None),
                 Action::Put { shape, body, fields: given } => {
                     fields = given;
-                    (2, shape.cast_signed(), Some(body.as_str()))
+                    (PUT, shape.cast_signed(), Some(body.as_str()))
                 }
                 Action::Delete => (3, document.kind.shape.cast_signed(), None),
             };
@@ -184,6 +196,13 @@ impl<'a> Arrays<'a> {
             let padding = std::iter::repeat_n(None, width - fields.len());
             self.doc_fields.extend(fields.iter().map(field_text).chain(padding));
         }
+        let actions = &self.doc_action[first..];
+        let all_read = self.doc_version[first..].iter().all(|version| *version > 0);
+        let all_checked = all_read && actions.iter().all(|action| *action == CHECK);
+        self.doc_kind.extend(documents.first().map(|(document, _)| kinds::token(&document.kind)));
+        self.doc_end.push(self.doc_action.len() as i32);
+        self.doc_puts.push(actions.iter().filter(|action| **action >= PUT).count() as i32);
+        self.doc_all.push(i32::from(all_checked) + 2 * i32::from(all_read));
     }
 
     /// Deadlines in the order in which they are locked.
@@ -246,64 +265,132 @@ impl<'a> Arrays<'a> {
         }
         self.locks.sort_unstable();
         self.locks.dedup();
+        let mut places: Vec<usize> = (0..self.event.len()).collect();
+        places.sort_unstable_by_key(|place| (self.tenant[*place], self.subject[*place], self.intent[*place]));
+        // The database counts from 1.
+        self.intents = places.into_iter().map(|place| place as i32 + 1).collect();
         Ok(())
     }
 
-    pub fn parameters(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); PARAMETERS] {
-        [
-            &self.tenants,
-            &self.wait_ms,
-            &self.consumer,
-            &self.lane,
-            &self.epoch,
-            &self.claim_hold,
-            &self.claim_tenant,
-            &self.claim_event,
-            &self.claim_seq,
-            &self.claim_logged,
-            &self.claim_parked,
-            &self.locks,
-            &self.unit_tenant,
-            &self.unit,
-            &self.doc_kind,
-            &self.doc_tenant,
-            &self.doc_id,
-            &self.doc_version,
-            &self.doc_blind,
-            &self.doc_action,
-            &self.doc_shape,
-            &self.doc_body,
-            &self.doc_width,
-            &self.doc_fields,
-            &self.fired_tenant,
-            &self.fired_kind,
-            &self.fired_id,
-            &self.fired_token,
-            &self.settled_tenant,
-            &self.settled,
-            &self.due_tenant,
-            &self.due_kind,
-            &self.due_id,
-            &self.due_slot,
-            &self.due,
-            &self.due_body,
-            &self.due_token,
-            &self.due_cause,
-            &self.effect_tenant,
-            &self.effect,
-            &self.effect_kind,
-            &self.effect_key,
-            &self.effect_slot,
-            &self.effect_body,
-            &self.effect_cause,
-            &self.tenant,
-            &self.subject,
-            &self.key,
-            &self.slot,
-            &self.event,
-            &self.intent,
-            &self.hash,
-            &self.envelope,
-        ]
+    /// The call, with what there is.
+    pub fn call(&self) -> (String, Vec<&(dyn ToSql + Sync)>) {
+        let mut call = Call { sql: "SELECT karwan.flush_set(".to_owned(), parameters: Vec::with_capacity(48) };
+        call.with(true, &[("tenants", &self.tenants), ("wait_ms", &self.wait_ms)]);
+        call.with(
+            !self.consumer.is_empty(),
+            &[("consumer", &self.consumer), ("lane", &self.lane), ("epoch", &self.epoch)],
+        );
+        call.with(
+            !self.claim_event.is_empty(),
+            &[
+                ("claim_tenant", &self.claim_tenant),
+                ("claim_event", &self.claim_event),
+                ("claim_seq", &self.claim_seq),
+                ("claim_logged", &self.claim_logged),
+            ],
+        );
+        call.with(!self.claim_hold.is_empty(), &[("claim_hold", &self.claim_hold)]);
+        call.with(!self.claim_parked.is_empty(), &[("claim_parked", &self.claim_parked)]);
+        call.with(!self.locks.is_empty(), &[("locks", &self.locks)]);
+        call.with(!self.unit.is_empty(), &[("unit_tenant", &self.unit_tenant), ("unit", &self.unit)]);
+        call.with(
+            !self.doc_id.is_empty(),
+            &[
+                ("doc_kind", &self.doc_kind),
+                ("doc_end", &self.doc_end),
+                ("doc_puts", &self.doc_puts),
+                ("doc_all", &self.doc_all),
+                ("doc_tenant", &self.doc_tenant),
+                ("doc_id", &self.doc_id),
+                ("doc_version", &self.doc_version),
+                ("doc_blind", &self.doc_blind),
+                ("doc_action", &self.doc_action),
+                ("doc_shape", &self.doc_shape),
+                ("doc_body", &self.doc_body),
+            ],
+        );
+        call.with(self.doc_width > 0, &[("doc_width", &self.doc_width), ("doc_fields", &self.doc_fields)]);
+        call.with(
+            !self.fired_id.is_empty(),
+            &[
+                ("fired_tenant", &self.fired_tenant),
+                ("fired_kind", &self.fired_kind),
+                ("fired_id", &self.fired_id),
+                ("fired_token", &self.fired_token),
+            ],
+        );
+        call.with(!self.settled.is_empty(), &[("settled_tenant", &self.settled_tenant), ("settled", &self.settled)]);
+        call.with(
+            !self.due_id.is_empty(),
+            &[
+                ("due_tenant", &self.due_tenant),
+                ("due_kind", &self.due_kind),
+                ("due_id", &self.due_id),
+                ("due_slot", &self.due_slot),
+                ("due", &self.due),
+                ("due_body", &self.due_body),
+                ("due_token", &self.due_token),
+                ("due_cause", &self.due_cause),
+            ],
+        );
+        call.with(
+            !self.effect.is_empty(),
+            &[
+                ("effect_tenant", &self.effect_tenant),
+                ("effect", &self.effect),
+                ("effect_kind", &self.effect_kind),
+                ("effect_key", &self.effect_key),
+                ("effect_slot", &self.effect_slot),
+                ("effect_body", &self.effect_body),
+                ("effect_cause", &self.effect_cause),
+            ],
+        );
+        call.with(
+            !self.event.is_empty(),
+            &[
+                ("tenant", &self.tenant),
+                ("subject", &self.subject),
+                ("key", &self.key),
+                ("slot", &self.slot),
+                ("event", &self.event),
+                ("idem", &self.intent),
+                ("hash", &self.hash),
+                ("envelope", &self.envelope),
+                ("intent", &self.intents),
+            ],
+        );
+        call.sql.push(')');
+        (call.sql, call.parameters)
     }
+}
+
+/// A call that is put together.
+struct Call<'a> {
+    sql: String,
+    parameters: Vec<&'a (dyn ToSql + Sync)>,
+}
+
+impl<'a> Call<'a> {
+    /// With these parameters of the function, where they are there.
+    fn with(&mut self, there: bool, parameters: &[(&str, &'a (dyn ToSql + Sync))]) {
+        for (name, value) in parameters.iter().filter(|_| there) {
+            self.parameters.push(*value);
+            let comma = if self.parameters.len() > 1 { ", " } else { "" };
+            write!(self.sql, "{comma}p_{name} => ${}", self.parameters.len()).expect("a text takes all of it");
+        }
+    }
+}
+
+/// Ids as an array is written.
+pub(super) fn list(ids: &[Uuid]) -> String {
+    let mut text = String::with_capacity(2 + 37 * ids.len());
+    for id in ids {
+        text.push(if text.is_empty() { '{' } else { ',' });
+        text.push_str(id.hyphenated().encode_lower(&mut Uuid::encode_buffer()));
+    }
+    if text.is_empty() {
+        text.push('{');
+    }
+    text.push('}');
+    text
 }

@@ -75,6 +75,15 @@ pub(super) const IDLE_IN_TRANSACTION_MS: u32 = 5000;
 /// tenant's rows for few and would rather collect and sort them all for every page. Compiling a plan never pays.
 const PLANS: &str = "SET enable_bitmapscan = off; SET jit = off";
 
+/// And whoever flushes units and reads documents looks up one row after the other by its key, by plans that are made once, whatever the
+/// tables held then. Set by the functions themselves, it took a twentieth of a small flush.
+pub(super) const KEY_PLANS: [(&str, &str); 4] = [
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+];
+
 /// Whoever waits longer for a free connection is told so.
 const WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 
@@ -153,6 +162,9 @@ impl Target {
                     hat.role()
                 );
                 client.batch_execute(&sql).await.map_err(HookError::Backend)?;
+                if hat == Hat::App {
+                    client.batch_execute(&set_all("SET", &KEY_PLANS)).await.map_err(HookError::Backend)?;
+                }
                 match life {
                     Some(life) => life.ask(client).await.map_err(HookError::Backend),
                     None => Ok(()),
@@ -205,6 +217,11 @@ impl Target {
             .with_no_client_auth();
         Ok(MakeRustlsConnect::new(config))
     }
+}
+
+/// Settings, as statements.
+pub(super) fn set_all(set: &str, settings: &[(&str, &str)]) -> String {
+    settings.iter().map(|(name, value)| format!("{set} {name} = {value};")).collect()
 }
 
 fn is_local(config: &tokio_postgres::Config) -> bool {

@@ -15,7 +15,7 @@ use deadpool_postgres::Pool;
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
-use super::arrays::{Arrays, CALL, Subjects};
+use super::arrays::{Arrays, Subjects};
 use super::connect::{Life, pool_error};
 use super::group::{Ask, Queue, goes_alone};
 use super::{Postgres, error};
@@ -132,8 +132,9 @@ impl Flushes {
         if let Some(set) = sets.iter().find(|set| rests_on_another(set, life)) {
             return Err(refused_whole(set));
         }
-        let statement = client.prepare_cached(&CALL).await.map_err(bad)?;
-        let row = client.query_one(&statement, &arrays.parameters()).await;
+        let (call, parameters) = arrays.call();
+        let statement = client.prepare_cached(&call).await.map_err(bad)?;
+        let row = client.query_one(&statement, &parameters).await;
         row.map(|row| Flushed { seq: row.get(0) }).map_err(|cause| error::refusal(&self.shown, cause))
     }
 

@@ -114,7 +114,7 @@ pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, Fie
                 UPDATE karwan.doc_{name} d
                 SET version = p_version[k] + 1, shape = p_shape[k], body = p_body[k], behind = {behind} AND p_body[k] IS NOT NULL{updates}
                 FROM generate_series(a, z) AS k
-                WHERE p_action[k] >= 2 AND d.tenant_id = p_tenant[k] AND d.id = p_id[k] AND d.version = p_version[k];
+                WHERE p_action[k] >= 2 AND d.tenant_id = ANY (ARRAY[p_tenant[k]]) AND d.id = p_id[k] AND d.version = p_version[k];
                 GET DIAGNOSTICS done = ROW_COUNT;
             ELSE
                 -- What was never read is expected not to exist; behind a tombstone its versions go on counting. A row that was inserted
@@ -149,9 +149,9 @@ pub(super) fn put(name: &str, known: &[(String, FieldType)], all: &[(String, Fie
     )
 }
 
-/// The functions that lock and read a document of a kind, whatever fields it has. Where all are merely looked at, they are locked by one
+/// The function that locks documents of a kind, whatever fields it has. Where all are merely looked at, they are locked by one
 /// statement; what that does not find as it should is looked for again, one by one.
-pub(super) fn functions(name: &str) -> String {
+pub(super) fn locking(name: &str) -> String {
     format!(
         "CREATE OR REPLACE FUNCTION karwan.lock_{name}(
             a integer, z integer, all_checked boolean,
@@ -197,43 +197,27 @@ pub(super) fn functions(name: &str) -> String {
                     PERFORM karwan.conflict('{name}', p_tenant[i], p_id[i]);
                 END IF;
             END LOOP;
-        END $$;
-        -- Documents of several tenants, each by its tenant and id, in one look: tenant by tenant it took five times as long. As
-        -- the owner, under the policy of the flush: whatever is asked, rows of other tenants than those in the list are not seen.
-        -- OFFSET keeps the look at one id apart: as a list of ids the planner may read a tenant's every document and compare each
-        -- with all.
-        CREATE OR REPLACE FUNCTION karwan.read_{name}(p_tenant uuid[], p_id text[])
-        RETURNS TABLE (tenant_id uuid, id text, version bigint, shape integer, body text)
-        LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
-        SET plan_cache_mode = force_generic_plan AS $$
-        #variable_conflict use_column
-        BEGIN
-            PERFORM set_config('app.tenants', p_tenant::text, true);
-            RETURN QUERY SELECT f.tenant_id, f.id, f.version, f.shape, f.body
-                FROM unnest(p_tenant, p_id) AS i(tenant, id), LATERAL (
-                    SELECT d.tenant_id, d.id, d.version, d.shape, d.body FROM karwan.doc_{name} d
-                    WHERE d.tenant_id = i.tenant AND d.id = i.id OFFSET 0) AS f;
         END $$;"
     )
 }
 
-/// What is done by the kind of the document at `a`, whose tokens are sorted: halved until one is left, and any other refused. A store has
-/// dozens, and every comparison is an expression.
+/// What is done by a kind, whose tokens are sorted: halved until one is left, and any other refused. A store has dozens, and every
+/// comparison is an expression.
 fn by_kind(tokens: &[(String, String)], call: &dyn Fn(&str, &str) -> String) -> String {
     match tokens {
         [] => "RAISE case_not_found;\n".to_owned(),
-        [(kind, token)] => format!("CASE p_kind[a] WHEN '{token}' THEN {}; END CASE;\n", call(kind, token)),
+        [(kind, token)] => format!("CASE kind WHEN '{token}' THEN {}; END CASE;\n", call(kind, token)),
         _ => {
             let (low, high) = tokens.split_at(tokens.len() / 2);
             let (least, low, high) = (&high[0].1, by_kind(low, call), by_kind(high, call));
-            format!("IF p_kind[a] < '{least}' COLLATE \"C\" THEN\n{low}ELSE\n{high}END IF;\n")
+            format!("IF kind < '{least}' COLLATE \"C\" THEN\n{low}ELSE\n{high}END IF;\n")
         }
     }
 }
 
-/// Documents of several kinds and tenants, each by its tenant and id, in one look; `place` is that of the ask. Kinds are sorted by their
-/// bytes, and so are the asks. As the owner, under the policy of the flush: whatever is asked, rows of other tenants than those in
-/// the list are not seen.
+/// Documents of several kinds and tenants, each by its tenant and id, in one look; `place` is that of the ask. They are asked for in
+/// stretches of one kind, each with its end. As the owner, under the policy of the flush: whatever is asked, rows of other tenants than
+/// those in the list are not seen.
 pub(super) fn reading(kinds: &[String]) -> String {
     let same: Vec<(String, String)> = kinds.iter().map(|kind| (kind.clone(), kind.clone())).collect();
     // OFFSET keeps the look at one id apart: as a list of ids the planner may read a tenant's every document and compare each with all.
@@ -246,23 +230,20 @@ pub(super) fn reading(kinds: &[String]) -> String {
         )
     });
     format!(
-        "CREATE OR REPLACE FUNCTION karwan.read_documents(p_kind text[], p_tenant uuid[], p_id text[])
+        "CREATE OR REPLACE FUNCTION karwan.read_stretches(p_tenants text, p_kind text[], p_end integer[], p_tenant uuid[], p_id text[])
         RETURNS TABLE (place integer, version bigint, shape integer, body text)
-        LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
-        SET plan_cache_mode = force_generic_plan AS $$
+        LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
         #variable_conflict use_column
         DECLARE
-            n integer := cardinality(p_id);
             a integer := 1;
             z integer;
+            kind text;
             said text;
         BEGIN
-            said := set_config('app.tenants', p_tenant::text, true);
-            WHILE a <= n LOOP
-                z := a;
-                WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
-                    z := z + 1;
-                END LOOP;
+            said := set_config('app.tenants', p_tenants, true);
+            FOR stretch IN 1..cardinality(p_kind) LOOP
+                kind := p_kind[stretch];
+                z := p_end[stretch];
                 {reads}
                 a := z + 1;
             END LOOP;
@@ -274,57 +255,40 @@ pub(super) fn reading(kinds: &[String]) -> String {
 /// are meant: a part of one is a copy. Functions of other parameters that an older program has made stay: one of its flushes may be under
 /// way.
 pub(super) fn dispatch(tokens: &[(String, String)]) -> String {
-    let locks = by_kind(tokens, &|kind, _| {
+    // A put locks in this order, too. With a check among them documents are locked one by one, each in its strongest mode: puts first
+    // and checks after deadlocked.
+    let writes = by_kind(tokens, &|kind, token| {
         format!(
-            "said := karwan.lock_{kind}(a, z, strongest = 0 AND weakest = 0 AND lowest > 0, p_tenant, p_id, p_version, p_blind, p_action)"
-        )
-    });
-    let puts = by_kind(tokens, &|_, token| {
-        format!(
-            "said := karwan.put_{token}(a, z, puts, lowest > 0, p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body,
-                p_width, p_fields)"
+            "IF puts <= z - a THEN
+                 said := karwan.lock_{kind}(a, z, known & 1 = 1, p_tenant, p_id, p_version, p_blind, p_action);
+             END IF;
+             IF puts > 0 THEN
+                 said := karwan.put_{token}(a, z, puts, known & 2 = 2, p_tenant, p_id, p_version, p_blind, p_action, p_shape, p_body,
+                     p_width, p_fields);
+             END IF"
         )
     });
     format!(
-        "CREATE OR REPLACE FUNCTION karwan.write_documents(
-            p_kind text[], p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[],
+        "CREATE OR REPLACE FUNCTION karwan.write_stretches(
+            p_kind text[], p_end integer[], p_puts integer[], p_all integer[],
+            p_tenant uuid[], p_id text[], p_version bigint[], p_blind boolean[], p_action smallint[],
             p_shape integer[], p_body text[], p_width integer, p_fields text[]
         ) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
-            n integer := cardinality(p_id);
-            a integer := 1;
-            z integer;
-            puts      integer;
-            weakest   smallint;
-            strongest smallint;
-            lowest    bigint;
-            said      text;
+            a     integer := 1;
+            z     integer;
+            kind  text;
+            puts  integer;
+            known integer;
+            said  text;
         BEGIN
             -- Kind by kind, so that everything is locked in its order.
-            WHILE a <= n LOOP
-                z := a;
-                weakest := p_action[a];
-                strongest := weakest;
-                lowest := p_version[a];
-                puts := CASE WHEN weakest >= 2 THEN 1 ELSE 0 END;
-                WHILE z < n AND p_kind[z + 1] = p_kind[a] LOOP
-                    z := z + 1;
-                    IF p_action[z] >= 2 THEN
-                        puts := puts + 1;
-                    ELSIF p_action[z] < weakest THEN
-                        weakest := p_action[z];
-                    END IF;
-                    strongest := greatest(strongest, p_action[z]);
-                    lowest := least(lowest, p_version[z]);
-                END LOOP;
-                -- A put locks in this order, too. With a check among them documents are locked one by one, each in its strongest mode:
-                -- puts first and checks after deadlocked.
-                IF puts <= z - a THEN
-                    {locks}
-                END IF;
-                IF puts > 0 THEN
-                    {puts}
-                END IF;
+            FOR stretch IN 1..cardinality(p_kind) LOOP
+                kind := p_kind[stretch];
+                z := p_end[stretch];
+                puts := p_puts[stretch];
+                known := p_all[stretch];
+                {writes}
                 a := z + 1;
             END LOOP;
         END $$"
@@ -379,7 +343,6 @@ pub(super) fn secured_again() -> String {
 pub(super) fn granted(kind: &str) -> String {
     format!(
         "GRANT SELECT ON karwan.doc_{kind} TO karwan_app;
-         GRANT SELECT, UPDATE ON karwan.doc_{kind} TO karwan_maintenance;
-         GRANT EXECUTE ON FUNCTION karwan.read_{kind}(uuid[], text[]) TO karwan_app;"
+         GRANT SELECT, UPDATE ON karwan.doc_{kind} TO karwan_maintenance;"
     )
 }

@@ -306,7 +306,7 @@ async fn dispatch(tx: &Transaction<'_>) -> Result<(), tokio_postgres::Error> {
     names.dedup();
     // Also of kinds that the program which migrates does not know: the dispatch calls them all as it knows them.
     for name in &names {
-        tx.batch_execute(&kinds::functions(name)).await?;
+        tx.batch_execute(&kinds::locking(name)).await?;
     }
     tx.batch_execute(&kinds::reading(&names)).await
 }

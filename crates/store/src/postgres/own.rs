@@ -13,8 +13,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
-use super::arrays::CALL;
-use super::connect::{Hat, IDLE_IN_TRANSACTION_MS, Life, pool_error};
+use super::connect::{Hat, IDLE_IN_TRANSACTION_MS, KEY_PLANS, Life, pool_error, set_all};
 use super::flush::{named, refused_whole, rests_on_another};
 use super::{Postgres, error};
 use crate::backend::Refusal;
@@ -80,8 +79,9 @@ impl Postgres {
             }
         }
         let flushed = async {
-            let statement = own.pooled().prepare_cached(&CALL).await?;
-            own.client().query_one(&statement, &arrays.parameters()).await
+            let (call, parameters) = arrays.call();
+            let statement = own.pooled().prepare_cached(&call).await?;
+            own.client().query_one(&statement, &parameters).await
         };
         match flushed.await {
             Ok(row) => own.commit().await.map(|()| Flushed { seq: row.get(0) }),
@@ -134,8 +134,9 @@ impl Transaction {
     /// Whether it is still the transaction that was begun, in which nothing failed. The store's role is put on.
     async fn check(&self) -> Result<(), Refusal> {
         let sql = format!(
-            "SELECT coalesce(current_setting('karwan.unit', true), '') = 'open'; SET LOCAL ROLE {}",
-            Hat::App.role()
+            "SELECT coalesce(current_setting('karwan.unit', true), '') = 'open'; SET LOCAL ROLE {}; {}",
+            Hat::App.role(),
+            set_all("SET LOCAL", &KEY_PLANS)
         );
         match self.client().simple_query(&sql).await {
             Ok(messages) => {

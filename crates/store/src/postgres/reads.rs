@@ -5,9 +5,11 @@
 use std::collections::HashMap;
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::Postgres;
+use super::arrays::list;
 use super::crowd::Crowd;
 use crate::error::Error;
 use crate::held::DocumentRow;
@@ -16,7 +18,7 @@ use crate::write_set::TenantBits;
 
 const AT_ONCE: usize = 2;
 const A_CALL: usize = 256;
-const READ: &str = "SELECT place, version, shape, body FROM karwan.read_documents($1, $2, $3)";
+const READ: &str = "SELECT place, version, shape, body FROM karwan.read_stretches($1, $2, $3, $4, $5)";
 
 /// Those who wait for a document.
 pub(super) type Reads = Crowd<Wanted, Option<DocumentRow>>;
@@ -48,10 +50,19 @@ impl Postgres {
         }
         let client = self.app().await?;
         let statement = client.prepare_cached(READ).await.map_err(|cause| self.error(cause))?;
-        let kinds: Vec<&str> = asks.iter().map(|ask| ask.of.kind).collect();
+        let (mut kinds, mut ends) = (Vec::new(), Vec::new());
+        for (end, ask) in (1_i32..).zip(&asks) {
+            if kinds.last() == Some(&ask.of.kind) {
+                ends.pop();
+            } else {
+                kinds.push(ask.of.kind);
+            }
+            ends.push(end);
+        }
         let tenants: Vec<Uuid> = asks.iter().map(|ask| Uuid::from_u128(ask.of.tenant)).collect();
         let ids: Vec<&str> = asks.iter().map(|ask| ask.of.id.as_str()).collect();
-        let rows = client.query(&statement, &[&kinds, &tenants, &ids]).await.map_err(|cause| self.error(cause))?;
+        let parameters: [&(dyn ToSql + Sync); 5] = [&list(&tenants), &kinds, &ends, &tenants, &ids];
+        let rows = client.query(&statement, &parameters).await.map_err(|cause| self.error(cause))?;
         drop(client);
         let mut found: HashMap<i32, &Row> = rows.iter().map(|row| (row.get(0), row)).collect();
         // The database counts from 1.

@@ -116,9 +116,9 @@ impl Postgres {
         let ids: Vec<Uuid> = effects.iter().map(|effect| Uuid::from_u128(effect.id)).collect();
         let tx = client.transaction().await.map_err(bad)?;
         tx.execute("SELECT karwan.check_lane($1, $2, $3)", &[&hold.consumer, &lane, &hold.epoch]).await.map_err(bad)?;
-        // Not by `=`: the planner would look for them among all that are open.
+        // Neither by `=`: the planner would look for them among all that are open, or go through all that there are.
         let sql = "UPDATE karwan.effect e SET due = $3 FROM unnest($1::uuid[], $2::uuid[]) AS n(tenant, id)
-                   WHERE e.tenant_id = n.tenant AND e.id = n.id AND e.state IS NOT DISTINCT FROM 'waiting'";
+                   WHERE e.tenant_id = ANY (ARRAY[n.tenant]) AND e.id = n.id AND e.state IS NOT DISTINCT FROM 'waiting'";
         tx.execute(sql, &[&tenants, &ids, &instant(due)]).await.map_err(bad)?;
         tx.commit().await.map_err(bad)
     }

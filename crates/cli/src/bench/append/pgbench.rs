@@ -33,7 +33,7 @@ impl Pgbench {
         let Address::Postgres(url) = &scratch.node else {
             return Ok(Err("pgbench speaks to Postgres alone".to_owned()));
         };
-        let script = format!("\\set serial random(1, 9000000000000000000)\n{};\n", statement(client).await?);
+        let script = format!("\\set serial random(1, 9000000000000000000)\n{};\n", statement());
         let url = url.replacen(&format!(":{}@", scratch.password), "@", 1);
         let (password, envelope) = (scratch.password.clone(), rows.envelope_text());
         Ok(Ok(Self { program, url, password, script, envelope }))
@@ -47,8 +47,9 @@ impl Pgbench {
         command.args(["-c", &callers.to_string(), "-t", &each.to_string()]);
         command.arg("-D").arg(format!("envelope={}", self.envelope)).arg(&self.url);
         command.env("PGPASSWORD", &self.password).env("PGAPPNAME", "karwan bench");
-        // The role that the store's own connections put on.
-        command.env("PGOPTIONS", "-c role=karwan_app");
+        // As the store's own connections are.
+        let plans = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
+        command.env("PGOPTIONS", format!("-c role=karwan_app {plans}"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let script = self.script.clone();
         let ran = tokio::task::spawn_blocking(move || {
@@ -76,40 +77,25 @@ async fn program(client: &Client) -> Option<PathBuf> {
     places.map(|place| place.join("pgbench")).find(|program| Path::is_file(program))
 }
 
-/// A flush of one unit with one fact. Parameters that this does not know are empty, whatever they are.
-async fn statement(client: &Client) -> Result<String, Failure> {
-    let sql = "SELECT name, format_type(type, NULL) FROM pg_proc,
-               LATERAL unnest(proargnames, proargtypes::oid[]) WITH ORDINALITY AS a(name, type, place)
-               WHERE oid = (SELECT oid FROM pg_proc WHERE proname = 'flush' AND pronamespace = 'karwan'::regnamespace
-                            ORDER BY pronargs DESC LIMIT 1)
-               ORDER BY place";
-    let rows = client.query(sql, &[]).await.context("the store has no flush")?;
-    let arguments: Vec<String> = rows
-        .iter()
-        .map(|row| {
-            let (name, of): (String, String) = (row.get(0), row.get(1));
-            let value = value(&name).unwrap_or_else(|| match of.as_str() {
-                list if list.ends_with("[]") => "'{}'".to_owned(),
-                "text" => "NULL".to_owned(),
-                _ => "0".to_owned(),
-            });
-            format!("{value}::{of}")
-        })
-        .collect();
-    Ok(format!("SELECT karwan.flush({})", arguments.join(", ")))
-}
-
-fn value(parameter: &str) -> Option<String> {
-    // No colon may stand in a literal: pgbench would take what follows for a variable.
-    Some(match parameter {
-        "p_tenants" | "p_unit_tenant" | "p_tenant" => format!("'{{{TENANT}}}'"),
-        "p_unit" | "p_event" | "p_hash" => "ARRAY[gen_random_uuid()]".to_owned(),
-        "p_locks" => "ARRAY[:serial]".to_owned(),
-        "p_subject" => "ARRAY[1]".to_owned(),
-        "p_slot" => "ARRAY[7]".to_owned(),
-        "p_key" => "ARRAY['pay_' || :serial::text]".to_owned(),
-        "p_idem" => "ARRAY['pay_' || :serial::text || '-capture']".to_owned(),
-        "p_envelope" => "ARRAY[:envelope]".to_owned(),
-        _ => return None,
-    })
+/// A flush of one unit with one fact. No colon may stand in a literal: pgbench would take what follows for a variable.
+fn statement() -> String {
+    let one_tenant = format!("'{{{TENANT}}}'");
+    let arguments = [
+        ("tenants", "text", one_tenant.as_str()),
+        ("locks", "bigint[]", "ARRAY[:serial]"),
+        ("unit_tenant", "uuid[]", &one_tenant),
+        ("unit", "uuid[]", "ARRAY[gen_random_uuid()]"),
+        ("tenant", "uuid[]", &one_tenant),
+        ("subject", "integer[]", "ARRAY[1]"),
+        ("key", "text[]", "ARRAY['pay_' || :serial::text]"),
+        ("slot", "smallint[]", "ARRAY[7]"),
+        ("event", "uuid[]", "ARRAY[gen_random_uuid()]"),
+        ("idem", "text[]", "ARRAY['pay_' || :serial::text || '-capture']"),
+        ("hash", "uuid[]", "ARRAY[gen_random_uuid()]"),
+        ("envelope", "text[]", "ARRAY[:envelope]"),
+        ("intent", "integer[]", "ARRAY[1]"),
+    ];
+    let arguments: Vec<String> =
+        arguments.iter().map(|(name, of, value)| format!("p_{name} => {value}::{of}")).collect();
+    format!("SELECT karwan.flush_set({})", arguments.join(", "))
 }

@@ -52,7 +52,7 @@ DO $$
 DECLARE
     f regprocedure;
 BEGIN
-    FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'karwan'::regnamespace AND proname IN ('flush', 'unit_committed', 'canary', 'read_documents') LOOP
+    FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'karwan'::regnamespace AND proname IN ('flush', 'flush_set', 'unit_committed', 'canary', 'read_documents', 'read_stretches') LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO karwan_app', f);
     END LOOP;
 END $$;

@@ -204,7 +204,9 @@ BEGIN
     END IF;
     INSERT INTO karwan.log (tenant_id, subject, key, slot, event_id, envelope)
     VALUES (a_tenant, s.id, a_key, karwan.slot(number), fresh_id, built);
-    PERFORM karwan.keep_ahead(currval('karwan.log_seq'), 1);
+    IF currval('karwan.log_seq') % 100000 = 0 THEN
+        PERFORM karwan.make_partitions();
+    END IF;
     event_id := fresh_id;
     fresh := true;
 END $$;

@@ -118,19 +118,6 @@ BEGIN
         DETAIL = jsonb_build_array((SELECT name FROM karwan.subject WHERE id = first.subject), first.idem);
 END $$;
 
--- Records intents; raises unless all are new. In the order of (tenant, subject, idem), so that two writes do not deadlock.
--- A plain insert with a handler: ON CONFLICT looks twice, and intents are the largest cost of an append.
-CREATE OR REPLACE FUNCTION karwan.record_intents(
-    p_tenant uuid[], p_subject integer[], p_idem text[], p_hash uuid[], p_event uuid[]
-) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO karwan.intent (tenant_id, subject, idem, payload_hash, event_id)
-    SELECT p_tenant[k], p_subject[k], p_idem[k], p_hash[k], p_event[k] FROM generate_series(1, cardinality(p_event)) AS k
-    ORDER BY p_tenant[k], p_subject[k], p_idem[k] COLLATE "C";
-EXCEPTION WHEN unique_violation THEN
-    PERFORM karwan.refuse_intents(p_tenant, p_subject, p_idem, p_hash);
-END $$;
-
 -- A lane's writes are made only under the epoch with which it was taken: the lock first, then the check in a statement of
 -- its own, so that a take-over is either before both or after the commit.
 CREATE OR REPLACE FUNCTION karwan.check_lane(p_consumer text, p_lane integer, p_epoch bigint) RETURNS void
@@ -176,48 +163,32 @@ BEGIN
     SELECT n FROM generate_series(1, cardinality(p_lane)) AS n WHERE NOT EXISTS (SELECT FROM held WHERE held.ord = n);
 END $$;
 
--- Claims events, which come by seq, each for the consumer of the lane that it names by its place; raises if one was claimed before, or was
--- said to be parked and is not.
-CREATE OR REPLACE FUNCTION karwan.claim(
-    p_consumer text[], p_hold integer[], p_tenant uuid[], p_event uuid[], p_seq bigint[], p_logged timestamptz[],
-    p_parked boolean[]
-) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    given record;
+-- Takes events that were parked, and are handled now, out of those that wait; raises where one is not there.
+CREATE OR REPLACE FUNCTION karwan.unpark(p_consumer text[], p_hold integer[], p_event uuid[], p_parked boolean[]) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
-    IF true = ANY (p_parked) THEN
-        FOR given IN
-            SELECT p_consumer[c.hold] AS consumer, c.event FROM unnest(p_hold, p_event, p_parked) AS c(hold, event, parked)
-            WHERE c.parked
-        LOOP
-            DELETE FROM karwan.parked WHERE consumer = given.consumer AND event_id = given.event;
-            IF NOT FOUND THEN
-                RAISE EXCEPTION 'not parked' USING ERRCODE = 'KW007', DETAIL = given.event;
-            END IF;
-        END LOOP;
-    END IF;
-    IF false = ANY (p_parked) THEN
-        -- A live event that is parked waits its turn: its key would overtake itself. Mostly nothing is parked at all.
-        SELECT p_event[k] AS event INTO given FROM generate_series(1, cardinality(p_event)) AS k
-        WHERE EXISTS (SELECT FROM karwan.parked p WHERE p.consumer = ANY (p_consumer)) AND NOT p_parked[k] AND (
-            SELECT p.seq FROM karwan.parked p WHERE p.consumer = p_consumer[p_hold[k]] AND p.event_id = p_event[k]) IS NOT NULL
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'parked' USING ERRCODE = 'KW007', DETAIL = given.event;
+    FOR k IN 1..cardinality(p_event) LOOP
+        CONTINUE WHEN NOT p_parked[k];
+        DELETE FROM karwan.parked WHERE consumer = p_consumer[coalesce(p_hold[k], 1)] AND event_id = p_event[k];
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'not parked' USING ERRCODE = 'KW007', DETAIL = p_event[k];
         END IF;
-    END IF;
-    -- A plain insert with a handler, as for intents.
-    BEGIN
-        INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
-        SELECT p_consumer[p_hold[k]], p_event[k], p_tenant[k], p_seq[k], p_logged[k] FROM generate_series(1, cardinality(p_event)) AS k;
-    EXCEPTION WHEN unique_violation THEN
-        -- One that is twice in the claim itself has no other row.
-        RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = coalesce((
-            SELECT c.event FROM unnest(p_hold, p_event, p_seq, p_logged) AS c(hold, event, seq, logged)
-            WHERE (SELECT i.seq FROM karwan.inbox i
-                   WHERE i.consumer = p_consumer[c.hold] AND i.event_id = c.event AND i.at = c.logged) IS NOT NULL
-            ORDER BY c.seq LIMIT 1), p_event[1]);
-    END;
+    END LOOP;
+END $$;
+
+-- Says which of some claims cannot be made: of an event that is handled already, or that is parked and came live. Never returns.
+CREATE OR REPLACE FUNCTION karwan.refuse_claims(
+    p_consumer text[], p_hold integer[], p_event uuid[], p_seq bigint[], p_logged timestamptz[]
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    -- One that is twice in the claim itself has no other row.
+    RAISE EXCEPTION 'handled' USING ERRCODE = 'KW007', DETAIL = coalesce((
+        SELECT p_event[k] FROM generate_series(1, cardinality(p_event)) AS k
+        WHERE (SELECT i.seq FROM karwan.inbox i
+               WHERE i.consumer = p_consumer[coalesce(p_hold[k], 1)] AND i.event_id = p_event[k] AND i.at = p_logged[k]) IS NOT NULL
+           OR (SELECT p.seq FROM karwan.parked p
+               WHERE p.consumer = p_consumer[coalesce(p_hold[k], 1)] AND p.event_id = p_event[k]) IS NOT NULL
+        ORDER BY p_seq[k] LIMIT 1), p_event[1]);
 END $$;
 
 -- Notes what became of calls: an answer is taken of a waiting one alone, and counts its own attempts; it may be tried again or given
@@ -235,7 +206,7 @@ BEGIN
             error = coalesce(n.error, e.error), attempts = CASE WHEN n.state = 'answered' THEN 0 ELSE e.attempts + n.counted END
         FROM unnest(p_tenant, p_id, p_state, p_answer, p_due, p_error, p_counted) WITH ORDINALITY
             AS n(tenant, id, state, answer, due, error, counted, ord)
-        WHERE e.tenant_id = n.tenant AND e.id = n.id
+        WHERE e.tenant_id = ANY (ARRAY[n.tenant]) AND e.id = n.id
           AND (e.state IS NOT DISTINCT FROM 'waiting' OR e.state IS NOT DISTINCT FROM 'answered' AND n.state IS DISTINCT FROM 'answered')
         RETURNING n.ord
     )
@@ -243,72 +214,141 @@ BEGIN
 END $$;
 
 -- Writes everything that a unit, a batch of them, or several of either collected; raises where a rule is broken, and nothing
--- stays. Who waits longer than `p_wait_ms` for somebody else is refused, where that is given. Its plans look up one row after
--- the other, whatever was known when they were made, and are made once: for arrays of a few members the planner believes that a
--- plan for these very members is cheaper, and would make one every time.
+-- stays. What is not there is NULL: a parameter costs as much as some of the statements, and so does every expression, which each
+-- transaction makes ready anew. Who waits longer than `p_wait_ms` for somebody else is refused, where that is not 0.
+-- Its plans are made once, by settings of the connection: for arrays of a few members the planner believes that a plan for these very
+-- members is cheaper, and would make one every time. They look up
+-- one row after the other, whatever was known when they were made: a tenant is asked for by `= ANY (ARRAY[…])` where rows are joined,
+-- because by `=` a plan made while a table was small goes through all of it in the order of its key, also when it has grown.
 -- Lock order: lanes and keys by number; unit ids; claims by seq; documents by (kind, tenant, id); deadlines and effects;
--- intents by (tenant, subject, idem); facts last, in emission order. Keys, unit ids, claims, documents and deadlines come sorted so, and an
--- insert takes the members of its arrays as they come: sorting once more cost a tenth of a small flush. Members are taken by their
+-- intents by (tenant, subject, idem); facts last, in emission order. Keys, unit ids, claims, documents and deadlines come sorted so, and
+-- `p_intent` gives the places of the facts in the order of their intents: an
+-- insert takes the members of its arrays as they come. Members are taken by their
 -- places: of several arrays unnested beside each other each is written down first.
-CREATE OR REPLACE FUNCTION karwan.flush(
-    p_tenants uuid[], p_wait_ms integer,
-    p_consumer text[], p_lane integer[], p_epoch bigint[],
-    p_claim_hold integer[], p_claim_tenant uuid[], p_claim_event uuid[], p_claim_seq bigint[], p_claim_logged timestamptz[],
-    p_claim_parked boolean[],
-    p_locks bigint[],
-    p_unit_tenant uuid[], p_unit uuid[],
-    p_doc_kind text[], p_doc_tenant uuid[], p_doc_id text[], p_doc_version bigint[], p_doc_blind boolean[],
-    p_doc_action smallint[], p_doc_shape integer[], p_doc_body text[], p_doc_width integer, p_doc_fields text[],
-    p_fired_tenant uuid[], p_fired_kind text[], p_fired_id text[], p_fired_token uuid[],
-    p_settled_tenant uuid[], p_settled uuid[],
-    p_due_tenant uuid[], p_due_kind text[], p_due_id text[], p_due_slot smallint[], p_due timestamptz[], p_due_body text[],
-    p_due_token uuid[], p_due_cause text[],
-    p_effect_tenant uuid[], p_effect uuid[], p_effect_kind text[], p_effect_key text[], p_effect_slot smallint[],
-    p_effect_body text[], p_effect_cause text[],
-    p_tenant uuid[], p_subject integer[], p_key text[], p_slot smallint[], p_event uuid[], p_idem text[], p_hash uuid[],
-    p_envelope text[]
+-- Documents come in stretches of one kind: its name, where it ends, how many of it are put, and what is known of all of it (1: they
+-- are merely looked at; 2: they were there when they were read).
+-- Claims are plain inserts with a handler, and so are intents: ON CONFLICT looks twice.
+CREATE OR REPLACE FUNCTION karwan.flush_set(
+    p_tenants text, p_wait_ms integer DEFAULT 0,
+    p_consumer text[] DEFAULT NULL, p_lane integer[] DEFAULT NULL, p_epoch bigint[] DEFAULT NULL,
+    p_claim_hold integer[] DEFAULT NULL, p_claim_tenant uuid[] DEFAULT NULL, p_claim_event uuid[] DEFAULT NULL,
+    p_claim_seq bigint[] DEFAULT NULL, p_claim_logged timestamptz[] DEFAULT NULL, p_claim_parked boolean[] DEFAULT NULL,
+    p_locks bigint[] DEFAULT NULL,
+    p_unit_tenant uuid[] DEFAULT NULL, p_unit uuid[] DEFAULT NULL,
+    p_doc_kind text[] DEFAULT NULL, p_doc_end integer[] DEFAULT NULL, p_doc_puts integer[] DEFAULT NULL, p_doc_all integer[] DEFAULT NULL,
+    p_doc_tenant uuid[] DEFAULT NULL, p_doc_id text[] DEFAULT NULL, p_doc_version bigint[] DEFAULT NULL,
+    p_doc_blind boolean[] DEFAULT NULL, p_doc_action smallint[] DEFAULT NULL, p_doc_shape integer[] DEFAULT NULL,
+    p_doc_body text[] DEFAULT NULL, p_doc_width integer DEFAULT 0, p_doc_fields text[] DEFAULT NULL,
+    p_fired_tenant uuid[] DEFAULT NULL, p_fired_kind text[] DEFAULT NULL, p_fired_id text[] DEFAULT NULL, p_fired_token uuid[] DEFAULT NULL,
+    p_settled_tenant uuid[] DEFAULT NULL, p_settled uuid[] DEFAULT NULL,
+    p_due_tenant uuid[] DEFAULT NULL, p_due_kind text[] DEFAULT NULL, p_due_id text[] DEFAULT NULL, p_due_slot smallint[] DEFAULT NULL,
+    p_due timestamptz[] DEFAULT NULL, p_due_body text[] DEFAULT NULL, p_due_token uuid[] DEFAULT NULL, p_due_cause text[] DEFAULT NULL,
+    p_effect_tenant uuid[] DEFAULT NULL, p_effect uuid[] DEFAULT NULL, p_effect_kind text[] DEFAULT NULL, p_effect_key text[] DEFAULT NULL,
+    p_effect_slot smallint[] DEFAULT NULL, p_effect_body text[] DEFAULT NULL, p_effect_cause text[] DEFAULT NULL,
+    p_tenant uuid[] DEFAULT NULL, p_subject integer[] DEFAULT NULL, p_key text[] DEFAULT NULL, p_slot smallint[] DEFAULT NULL,
+    p_event uuid[] DEFAULT NULL, p_idem text[] DEFAULT NULL, p_hash uuid[] DEFAULT NULL, p_envelope text[] DEFAULT NULL,
+    p_intent integer[] DEFAULT NULL
 ) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    n    bigint;
     done bigint;
     hold record;
     -- What is only called is assigned to it: that is evaluated at once, where PERFORM starts an executor.
     said text;
 BEGIN
-    said := set_config('app.tenants', p_tenants::text, true);
+    said := set_config('app.tenants', p_tenants, true);
     IF p_wait_ms > 0 THEN
         said := set_config('lock_timeout', p_wait_ms::text, true);
     END IF;
-    IF cardinality(p_consumer) = 1 THEN
-        said := karwan.check_lane(p_consumer[1], p_lane[1], p_epoch[1]);
-    ELSIF cardinality(p_consumer) > 1 THEN
-        FOR hold IN
-            SELECT h.consumer, h.lane, h.epoch FROM unnest(p_consumer, p_lane, p_epoch) AS h(consumer, lane, epoch)
-            ORDER BY hashtext('karwan.lane.' || h.consumer), h.lane
-        LOOP
-            said := karwan.check_lane(hold.consumer, hold.lane, hold.epoch);
+    IF p_consumer IS NOT NULL THEN
+        IF cardinality(p_consumer) = 1 THEN
+            said := karwan.check_lane(p_consumer[1], p_lane[1], p_epoch[1]);
+        ELSE
+            FOR hold IN
+                SELECT h.consumer, h.lane, h.epoch FROM unnest(p_consumer, p_lane, p_epoch) AS h(consumer, lane, epoch)
+                ORDER BY hashtext('karwan.lane.' || h.consumer), h.lane
+            LOOP
+                said := karwan.check_lane(hold.consumer, hold.lane, hold.epoch);
+            END LOOP;
+        END IF;
+    END IF;
+    IF p_locks IS NOT NULL THEN
+        FOREACH n IN ARRAY p_locks LOOP
+            said := pg_advisory_xact_lock(n);
         END LOOP;
     END IF;
-    FOR place IN 1..cardinality(p_locks) LOOP
-        said := pg_advisory_xact_lock(p_locks[place]);
-    END LOOP;
-    IF cardinality(p_unit) > 0 THEN
-        INSERT INTO karwan.unit (tenant_id, id)
-        SELECT p_unit_tenant[k], p_unit[k] FROM generate_series(1, cardinality(p_unit)) AS k ON CONFLICT DO NOTHING;
+    IF p_unit IS NOT NULL THEN
+        n := cardinality(p_unit);
+        INSERT INTO karwan.unit (tenant_id, id) SELECT p_unit_tenant[k], p_unit[k] FROM generate_series(1, n) AS k ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS done = ROW_COUNT;
-        IF done < cardinality(p_unit) THEN
+        IF done < n THEN
             RAISE EXCEPTION 'repeated' USING ERRCODE = 'KW002';
         END IF;
     END IF;
-    IF cardinality(p_claim_event) > 0 THEN
-        said := karwan.claim(p_consumer, p_claim_hold, p_claim_tenant, p_claim_event, p_claim_seq, p_claim_logged, p_claim_parked);
+    IF p_claim_event IS NOT NULL THEN
+        n := cardinality(p_claim_event);
+        IF p_claim_parked IS NOT NULL THEN
+            said := karwan.unpark(p_consumer, p_claim_hold, p_claim_event, p_claim_parked);
+        END IF;
+        BEGIN
+            -- A live event that is parked waits its turn: its key would overtake itself. Mostly nothing is parked at all.
+            INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
+            SELECT p_consumer[coalesce(p_claim_hold[k], 1)], p_claim_event[k], p_claim_tenant[k], p_claim_seq[k], p_claim_logged[k]
+            FROM generate_series(1, n) AS k
+            WHERE NOT EXISTS (SELECT FROM karwan.parked p WHERE p.consumer = ANY (p_consumer))
+               OR (SELECT p.seq FROM karwan.parked p
+                   WHERE p.consumer = p_consumer[coalesce(p_claim_hold[k], 1)] AND p.event_id = p_claim_event[k]) IS NULL;
+            GET DIAGNOSTICS done = ROW_COUNT;
+        EXCEPTION WHEN unique_violation THEN
+            done := 0;
+        END;
+        IF done < n THEN
+            said := karwan.refuse_claims(p_consumer, p_claim_hold, p_claim_event, p_claim_seq, p_claim_logged);
+        END IF;
     END IF;
-    IF cardinality(p_doc_id) > 0 THEN
-        said := karwan.write_documents(p_doc_kind, p_doc_tenant, p_doc_id, p_doc_version, p_doc_blind, p_doc_action,
-                                       p_doc_shape, p_doc_body, p_doc_width, p_doc_fields);
+    IF p_doc_kind IS NOT NULL THEN
+        said := karwan.write_stretches(p_doc_kind, p_doc_end, p_doc_puts, p_doc_all, p_doc_tenant, p_doc_id, p_doc_version, p_doc_blind,
+                                       p_doc_action, p_doc_shape, p_doc_body, p_doc_width, p_doc_fields);
     END IF;
-    IF cardinality(p_due_id) > 0 OR cardinality(p_fired_id) > 1 THEN
+    IF p_due_id IS NOT NULL OR p_fired_id IS NOT NULL OR p_settled IS NOT NULL OR p_effect IS NOT NULL THEN
+        said := karwan.flush_tasks(p_fired_tenant, p_fired_kind, p_fired_id, p_fired_token, p_settled_tenant, p_settled,
+                                   p_due_tenant, p_due_kind, p_due_id, p_due_slot, p_due, p_due_body, p_due_token, p_due_cause,
+                                   p_effect_tenant, p_effect, p_effect_kind, p_effect_key, p_effect_slot, p_effect_body, p_effect_cause);
+    END IF;
+    IF p_event IS NULL THEN
+        -- Nobody waits for where the log stood when an event was handled.
+        RETURN CASE WHEN p_claim_event IS NULL THEN karwan.highest() ELSE p_claim_seq[n] END;
+    END IF;
+    n := cardinality(p_event);
+    BEGIN
+        INSERT INTO karwan.intent (tenant_id, subject, idem, payload_hash, event_id)
+        SELECT p_tenant[k], p_subject[k], p_idem[k], p_hash[k], p_event[k] FROM unnest(p_intent) AS k;
+    EXCEPTION WHEN unique_violation THEN
+        said := karwan.refuse_intents(p_tenant, p_subject, p_idem, p_hash);
+    END;
+    INSERT INTO karwan.log (tenant_id, subject, key, slot, event_id, envelope)
+    SELECT p_tenant[k], p_subject[k], p_key[k], p_slot[k], p_event[k], p_envelope[k] FROM generate_series(1, n) AS k;
+    done := currval('karwan.log_seq');
+    IF done % 100000 < n THEN
+        said := karwan.make_partitions();
+    END IF;
+    RETURN done;
+END $$;
+
+-- What a flush does to deadlines and effects.
+CREATE OR REPLACE FUNCTION karwan.flush_tasks(
+    p_fired_tenant uuid[], p_fired_kind text[], p_fired_id text[], p_fired_token uuid[],
+    p_settled_tenant uuid[], p_settled uuid[],
+    p_due_tenant uuid[], p_due_kind text[], p_due_id text[], p_due_slot smallint[], p_due timestamptz[], p_due_body text[],
+    p_due_token uuid[], p_due_cause text[],
+    p_effect_tenant uuid[], p_effect uuid[], p_effect_kind text[], p_effect_key text[], p_effect_slot smallint[],
+    p_effect_body text[], p_effect_cause text[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    done bigint;
+BEGIN
+    IF p_due_id IS NOT NULL OR cardinality(p_fired_id) > 1 THEN
         -- Locked in their order first, so that a cancel and a set of two units do not cross.
         PERFORM FROM (
             SELECT * FROM (
@@ -318,28 +358,28 @@ BEGIN
         LATERAL (
             SELECT FROM karwan.deadline d WHERE d.tenant_id = n.tenant AND d.kind = n.kind AND d.id = n.id FOR UPDATE) AS held;
     END IF;
-    IF cardinality(p_fired_id) > 0 THEN
-        DELETE FROM karwan.deadline d USING generate_series(1, cardinality(p_fired_id)) AS k
+    -- One by one: of several, a plan that was made while few were set reads all that there are.
+    FOR k IN 1..coalesce(cardinality(p_fired_id), 0) LOOP
+        DELETE FROM karwan.deadline d
         WHERE d.tenant_id = p_fired_tenant[k] AND d.kind = p_fired_kind[k] AND d.id = p_fired_id[k] AND d.token = p_fired_token[k];
-        GET DIAGNOSTICS done = ROW_COUNT;
-        IF done < cardinality(p_fired_id) THEN
-            RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the deadline ' || p_fired_kind[1] || ' ' || p_fired_id[1];
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the deadline ' || p_fired_kind[k] || ' ' || p_fired_id[k];
         END IF;
-    END IF;
-    IF cardinality(p_settled) > 0 THEN
-        -- Not by `=`: the planner would look for them among all that are open.
+    END LOOP;
+    IF p_settled IS NOT NULL THEN
+        -- Their state not by `=`: the planner would look for them among all that are open.
         UPDATE karwan.effect e SET state = 'done' FROM generate_series(1, cardinality(p_settled)) AS k
-        WHERE e.tenant_id = p_settled_tenant[k] AND e.id = p_settled[k] AND e.state IS NOT DISTINCT FROM 'answered';
+        WHERE e.tenant_id = ANY (ARRAY[p_settled_tenant[k]]) AND e.id = p_settled[k] AND e.state IS NOT DISTINCT FROM 'answered';
         GET DIAGNOSTICS done = ROW_COUNT;
         IF done < cardinality(p_settled) THEN
             RAISE EXCEPTION 'gone' USING ERRCODE = 'KW010', DETAIL = 'the effect ' || p_settled[1];
         END IF;
     END IF;
-    IF cardinality(p_due_id) > 0 THEN
-        IF array_position(p_due, NULL) IS NOT NULL THEN
-            DELETE FROM karwan.deadline d USING generate_series(1, cardinality(p_due_id)) AS k
-            WHERE p_due[k] IS NULL AND d.tenant_id = p_due_tenant[k] AND d.kind = p_due_kind[k] AND d.id = p_due_id[k];
-        END IF;
+    IF p_due_id IS NOT NULL THEN
+        FOR k IN 1..cardinality(p_due_id) LOOP
+            CONTINUE WHEN p_due[k] IS NOT NULL;
+            DELETE FROM karwan.deadline d WHERE d.tenant_id = p_due_tenant[k] AND d.kind = p_due_kind[k] AND d.id = p_due_id[k];
+        END LOOP;
         INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, try_at, body, token, cause)
         SELECT p_due_tenant[k], p_due_kind[k], p_due_id[k], p_due_slot[k], p_due[k], p_due[k], p_due_body[k], p_due_token[k],
             p_due_cause[k]
@@ -348,7 +388,7 @@ BEGIN
         SET due = excluded.due, try_at = excluded.try_at, attempts = 0, error = NULL, body = excluded.body,
             token = excluded.token, cause = excluded.cause;
     END IF;
-    IF cardinality(p_effect) > 0 THEN
+    IF p_effect IS NOT NULL THEN
         done := nextval('karwan.effect_seq');
         INSERT INTO karwan.effect (id, tenant_id, seq, kind, key, slot, body, cause)
         SELECT p_effect[k], p_effect_tenant[k], done + k, p_effect_kind[k], p_effect_key[k], p_effect_slot[k], p_effect_body[k],
@@ -357,15 +397,6 @@ BEGIN
         ORDER BY p_effect_tenant[k], p_effect[k]
         ON CONFLICT DO NOTHING;
     END IF;
-    IF cardinality(p_event) = 0 THEN
-        RETURN karwan.highest();
-    END IF;
-    said := karwan.record_intents(p_tenant, p_subject, p_idem, p_hash, p_event);
-    INSERT INTO karwan.log (tenant_id, subject, key, slot, event_id, envelope)
-    SELECT p_tenant[k], p_subject[k], p_key[k], p_slot[k], p_event[k], p_envelope[k] FROM generate_series(1, cardinality(p_event)) AS k;
-    done := currval('karwan.log_seq');
-    said := karwan.keep_ahead(done, cardinality(p_event));
-    RETURN done;
 END $$;
 
 -- Every hundred thousand numbers somebody looks whether enough stretches are ahead.
@@ -373,12 +404,6 @@ CREATE OR REPLACE FUNCTION karwan.keep_ahead() RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms' AS $$
     SELECT karwan.make_partitions() + karwan.make_inbox_leaves()
 $$;
-CREATE OR REPLACE FUNCTION karwan.keep_ahead(last bigint, drawn bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF last / 100000 <> (last - drawn) / 100000 THEN
-        PERFORM karwan.make_partitions();
-    END IF;
-END $$;
 
 -- The highest visible number of the log, or its floor. The newest stretch is looked at first, and the others not at all: no plan
 -- that sorts them is taken, also where it is made while they are empty.

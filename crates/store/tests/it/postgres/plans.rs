@@ -4,37 +4,111 @@ use karwan_store::{Address, migrate};
 use karwan_testkit::postgres::postgres;
 
 use super::Fixture;
-use crate::shop::{catalogue, kinds};
+use crate::shop::{catalogue, context, counter, kinds};
 
-/// How a flush finds documents and effects, in a database without a row: its own statement, where that is not generated.
+/// How a flush finds documents, effects and deadlines: its own statements, where they are not generated.
 fn plans(fixture: &Fixture) -> String {
     let flush = include_str!("../../../src/postgres/schema/functions.sql");
-    let settles = flush.find("UPDATE karwan.effect e SET state = 'done'").expect("the flush settles effects");
-    let (settle, _) = flush[settles..].split_once(';').expect("a statement ends");
+    let settle = statement(flush, "UPDATE karwan.effect e SET state = 'done'");
     let settle = settle.replace("p_settled_tenant", "$1").replace("p_settled", "$2");
+    let fire = statement(flush, "DELETE FROM karwan.deadline d\n");
+    let fire = fire.replace("p_fired_tenant[k]", "$1").replace("p_fired_kind[k]", "$2");
+    let fire = fire.replace("p_fired_id[k]", "$3").replace("p_fired_token[k]", "$4");
+    let put = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname LIKE 'put\\_counter\\_%' LIMIT 1";
+    let put = fixture.database.psql(put).unwrap();
+    let put = statement(&put, "UPDATE karwan.doc_counter d");
+    let found = put.split_once("FROM generate_series").expect("several are put at once").1;
+    let found = found.replace("(a, z)", "(1, cardinality($1))").replace("p_action", "$4");
+    let found = found.replace("p_tenant", "$1").replace("p_id", "$2").replace("p_version", "$3");
     let explained = format!(
         "SET ROLE karwan_owner; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
-        SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+        SET enable_hashjoin = off; SET enable_mergejoin = off;
         PREPARE put (uuid, text) AS SELECT version FROM karwan.doc_order WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE;
-        PREPARE puts (uuid[], text[]) AS UPDATE karwan.doc_counter d SET version = 2 FROM generate_series(1, 3) AS k
-            WHERE d.tenant_id = $1[k] AND d.id = $2[k] AND d.version = 1;
+        PREPARE puts (uuid[], text[], bigint[], int[]) AS UPDATE karwan.doc_counter d SET version = 2 FROM generate_series{found};
         PREPARE settle (uuid[], uuid[]) AS {settle};
-        EXPLAIN EXECUTE put (NULL, NULL); EXPLAIN EXECUTE puts (NULL, NULL); EXPLAIN EXECUTE settle (NULL, NULL)"
+        PREPARE fire (uuid, text, text, uuid) AS {fire};
+        EXPLAIN EXECUTE put (NULL, NULL); EXPLAIN EXECUTE puts (NULL, NULL, NULL, NULL);
+        EXPLAIN EXECUTE settle (NULL, NULL); EXPLAIN EXECUTE fire (NULL, NULL, NULL, NULL)"
     );
     fixture.database.psql(&explained).unwrap()
 }
 
+/// One statement of a function.
+fn statement<'a>(function: &'a str, beginning: &str) -> &'a str {
+    let begins = function.find(beginning).unwrap_or_else(|| panic!("no `{beginning}` in {function}"));
+    function[begins..].split_once(';').expect("a statement ends").0
+}
+
+/// Every look at a table is one at its primary key, by the whole of it.
+fn are_by_key(plans: &str) {
+    let conditions: Vec<&str> = plans.lines().filter(|line| line.contains("Index Cond:")).collect();
+    for (table, column) in
+        [("docp_order", "id"), ("docp_counter", "id"), ("effect_pkey", "id"), ("deadline_pkey", "kind")]
+    {
+        assert!(plans.contains(table), "{table} in {plans}");
+        let by = |condition: &&&str| condition.contains("tenant_id =") && condition.contains(&format!("({column} ="));
+        assert!(conditions.iter().filter(by).count() > 0, "{table} in {plans}");
+    }
+    let looks = plans.lines().filter(|line| line.contains("Scan") && line.contains(" on ")).count();
+    let functions = plans.matches("Function Scan").count() + plans.matches("Bitmap Heap Scan").count();
+    assert_eq!((conditions.len(), looks - functions), (4, 4), "{plans}");
+    assert!(!plans.contains("Join Filter") && !plans.contains("Seq Scan"), "{plans}");
+}
+
 #[tokio::test]
-async fn a_document_and_an_effect_are_found_by_their_keys_also_where_there_is_none_yet() {
+async fn what_a_flush_looks_for_is_found_by_its_key_also_where_there_is_none_yet() {
+    let Some(server) = postgres().or_skip() else { return };
+    are_by_key(&plans(&Fixture::new(server).await));
+}
+
+/// A plan that was made with these in mind is kept while the tables grow.
+#[tokio::test]
+async fn what_a_flush_looks_for_is_found_by_its_key_also_where_there_were_few() {
     let Some(server) = postgres().or_skip() else { return };
     let fixture = Fixture::new(server).await;
-    let plans = plans(&fixture);
-    assert!(plans.contains("Index Scan using docp_order"), "{plans}");
-    assert!(plans.contains("Index Scan using docp_counter"), "{plans}");
-    assert!(plans.contains("Index Scan using effect_pkey"), "{plans}");
+    for few in [3, 60, 800] {
+        let filled = format!(
+            "INSERT INTO karwan.effect (tenant_id, id, seq, kind, key, slot, body, cause)
+                SELECT gen_random_uuid(), gen_random_uuid(), n, 'kind', 'key', 0, '{{}}', '' FROM generate_series(1, {few}) AS n;
+            INSERT INTO karwan.deadline (tenant_id, kind, id, slot, due, try_at, body, token, cause)
+                SELECT gen_random_uuid(), 'kind', n || 'of' || {few}, 0, now(), now(), '{{}}', gen_random_uuid(), ''
+                FROM generate_series(1, {few}) AS n;
+            INSERT INTO karwan.doc_counter (tenant_id, id, version, shape)
+                SELECT gen_random_uuid(), n::text, 1, 1 FROM generate_series(1, {few}) AS n;
+            ANALYZE karwan.effect; ANALYZE karwan.deadline; ANALYZE karwan.doc_counter"
+        );
+        fixture.database.psql(&filled).unwrap();
+        are_by_key(&plans(&fixture));
+    }
 }
 
 /// As `karwan.highest` asks, in a log without a row: a plan that sorts would be kept, and read all of it later.
+/// The functions rely on these settings of the connections that call them.
+#[tokio::test]
+async fn whoever_flushes_has_plans_that_are_made_once_and_go_by_keys() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let noting = "CREATE TABLE public.noted (said text);
+        CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+        BEGIN
+            INSERT INTO public.noted SELECT string_agg(current_setting(name), ' ' ORDER BY name)
+                FROM unnest('{plan_cache_mode,enable_seqscan,enable_hashjoin,enable_mergejoin}'::text[]) AS name;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER note AFTER INSERT ON karwan.doc_counter FOR EACH ROW EXECUTE FUNCTION public.note()";
+    fixture.database.psql(noting).unwrap();
+    for own in [false, true] {
+        let unit = fixture.store.tenant(&context(1));
+        if own {
+            unit.postgres().await.unwrap();
+        }
+        unit.put(counter(if own { "own" } else { "alone" }, 1));
+        unit.commit().await.unwrap();
+    }
+    let noted = fixture.database.psql("SELECT string_agg(said, ', ') FROM public.noted").unwrap();
+    assert_eq!(noted, "off off off force_generic_plan, off off off force_generic_plan");
+}
+
 #[tokio::test]
 async fn the_end_of_the_log_is_found_from_its_end_also_where_it_is_empty_yet() {
     let Some(server) = postgres().or_skip() else { return };

@@ -376,21 +376,25 @@ async fn ended_connections_leave_every_unit_of_a_group_whole_or_not_at_all_and_e
     assert!(committed > 20, "only {committed} came through");
 }
 
-/// A flush as programs before schema 3 call it: of one lane, or of none. What is not said is empty.
-fn flush_before_3(fixture: &Fixture, said: &[(&str, String)]) -> Result<String, String> {
+/// A flush as programs of schema 4 call it: whatever is not said is empty.
+fn flush_before_5(fixture: &Fixture, said: &[(&str, String)]) -> Result<String, String> {
     let sql = "SELECT string_agg(name || ' ' || format_type(type, NULL), ',' ORDER BY place) FROM pg_proc,
                LATERAL unnest(proargnames, proargtypes::oid[]) WITH ORDINALITY AS a(name, type, place)
-               WHERE proname = 'flush' AND pronamespace = 'karwan'::regnamespace AND pronargs = 51";
+               WHERE proname = 'flush' AND pronamespace = 'karwan'::regnamespace AND pronargs = 53";
     let signature = fixture.database.psql(sql).unwrap();
     let argument = |parameter: &str| {
         let (name, of) = parameter.split_once(' ').unwrap();
         let value = said.iter().find(|(said, _)| *said == name).map(|(_, value)| value.clone());
-        let empty = if of.ends_with("[]") { "'{}'" } else { "NULL" };
+        let empty = if of.ends_with("[]") { "'{}'" } else { "0" };
         format!("{}::{of}", value.unwrap_or_else(|| empty.to_owned()))
     };
     let arguments: Vec<String> = signature.split(',').map(argument).collect();
     let call = format!("SET ROLE karwan_app; SELECT karwan.flush({})", arguments.join(", "));
     fixture.database.psql_as(&fixture.login, &call)
+}
+
+fn said(pairs: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
 }
 
 #[tokio::test]
@@ -399,28 +403,84 @@ async fn a_program_of_the_schema_before_flushes_on() {
     let fixture = Fixture::new(server).await;
     let row = parcels(&fixture.store, 1).await.remove(0);
     let hold = hold(&fixture.store, "mailer", 1).await;
-    let tenant = format!("'{{{}}}'", uuid::Uuid::from_u128(row.tenant));
+    let (tenant, event) = (uuid::Uuid::from_u128(row.tenant), uuid::Uuid::from_u128(row.event.bits()));
+    let (tenant, event) = (format!("'{{{tenant}}}'"), format!("'{{{event}}}'"));
     let claim = |epoch: i64| {
-        let event = format!("'{{{}}}'", uuid::Uuid::from_u128(row.event.bits()));
-        let said = [
-            ("p_tenants", tenant.clone()),
-            ("p_consumer", "'mailer'".to_owned()),
-            ("p_lane", "0".to_owned()),
-            ("p_epoch", epoch.to_string()),
-            ("p_claim_tenant", tenant.clone()),
-            ("p_claim_event", event),
-            ("p_claim_seq", format!("'{{{}}}'", row.seq)),
-            ("p_claim_logged", "ARRAY[now()]".to_owned()),
-            ("p_claim_parked", "'{f}'".to_owned()),
-        ];
-        flush_before_3(&fixture, &said)
+        let (epoch, seq) = (format!("'{{{epoch}}}'"), format!("'{{{}}}'", row.seq));
+        flush_before_5(
+            &fixture,
+            &said(&[
+                ("p_tenants", &tenant),
+                ("p_consumer", "'{mailer}'"),
+                ("p_lane", "'{0}'"),
+                ("p_epoch", &epoch),
+                ("p_claim_hold", "'{1}'"),
+                ("p_claim_tenant", &tenant),
+                ("p_claim_event", &event),
+                ("p_claim_seq", &seq),
+                ("p_claim_logged", "ARRAY[now()]"),
+                ("p_claim_parked", "'{f}'"),
+            ]),
+        )
     };
     let lost = claim(hold.epoch - 1).unwrap_err();
     assert!(lost.contains("lane lost"), "{lost}");
     claim(hold.epoch).unwrap();
     let claims = "SELECT string_agg(consumer || ' ' || seq, ',') FROM karwan.inbox";
     assert_eq!(fixture.database.psql(claims).unwrap(), format!("mailer {}", row.seq));
-    let unit = [("p_tenants", tenant.clone()), ("p_unit_tenant", tenant.clone()), ("p_unit", tenant.clone())];
-    flush_before_3(&fixture, &unit).unwrap();
-    assert!(flush_before_3(&fixture, &unit).unwrap_err().contains("repeated"), "a unit without a lane");
+    let unit = said(&[("p_tenants", &tenant), ("p_unit_tenant", &tenant), ("p_unit", &tenant)]);
+    flush_before_5(&fixture, &unit).unwrap();
+    assert!(flush_before_5(&fixture, &unit).unwrap_err().contains("repeated"), "a unit without a lane");
+}
+
+#[tokio::test]
+async fn a_program_of_the_schema_before_writes_and_reads_documents_and_facts() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = Fixture::new(server).await;
+    let unit = fixture.store.tenant(&context(1));
+    unit.put(counter("seen", 1));
+    unit.commit().await.unwrap();
+    let psql = |sql: &str| fixture.database.psql(sql).unwrap();
+    let tenant = psql("SELECT tenant_id FROM karwan.doc_counter");
+    let token = psql("SELECT token FROM karwan.signature WHERE kind = 'counter'");
+    let subject = psql("SELECT min(id) FROM karwan.subject");
+    let two = |value: &str| format!("ARRAY['{value}', '{value}']");
+    let flush = |version: &str| {
+        let (tenants, kinds, versions) = (two(&tenant), two(&token), format!("ARRAY[0, {version}]"));
+        let (one, subjects) = (format!("ARRAY['{tenant}']"), format!("ARRAY[{subject}, {subject}]"));
+        flush_before_5(
+            &fixture,
+            &said(&[
+                ("p_tenants", &one),
+                ("p_doc_kind", &kinds),
+                ("p_doc_tenant", &tenants),
+                ("p_doc_id", "ARRAY['new', 'seen']"),
+                ("p_doc_version", &versions),
+                ("p_doc_blind", "ARRAY[true, false]"),
+                ("p_doc_action", "ARRAY[2, 0]"),
+                ("p_doc_shape", "ARRAY[1, 1]"),
+                ("p_doc_body", "ARRAY['{}', NULL]"),
+                ("p_doc_width", "1"),
+                ("p_doc_fields", "ARRAY['7', NULL]"),
+                ("p_tenant", &tenants),
+                ("p_subject", &subjects),
+                ("p_key", "ARRAY['k', 'k']"),
+                ("p_slot", "ARRAY[1, 1]"),
+                ("p_event", "ARRAY[gen_random_uuid(), gen_random_uuid()]"),
+                ("p_idem", "ARRAY['b', 'a']"),
+                ("p_hash", "ARRAY[gen_random_uuid(), gen_random_uuid()]"),
+                ("p_envelope", "ARRAY['first', 'second']"),
+            ]),
+        )
+    };
+    let changed = flush("7").unwrap_err();
+    assert!(changed.contains("changed meanwhile"), "{changed}");
+    flush("1").unwrap();
+    let log = "SELECT string_agg(envelope, ' ' ORDER BY seq) FROM karwan.log";
+    assert_eq!(psql(log), "first second", "in the order of their emission, whatever that of their intents is");
+    let read = format!(
+        "SET ROLE karwan_app; SELECT string_agg(place || ' ' || version, ',' ORDER BY place)
+         FROM karwan.read_documents(ARRAY['counter', 'counter', 'counter'], ARRAY['{tenant}', '{tenant}', '{tenant}']::uuid[], ARRAY['seen', 'none', 'new'])"
+    );
+    assert_eq!(fixture.database.psql_as(&fixture.login, &read).unwrap(), "1 1,3 1");
 }
