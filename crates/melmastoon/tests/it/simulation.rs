@@ -5,6 +5,7 @@
 //! decides who does what, when, and what goes wrong; what is ready at the same instant may still take turns in another order, so a seed
 //! that failed is played again more than once. A few seeds run with the tests, thousands through `cargo xtask slow hotel --seeds N`.
 
+mod documents;
 mod projections;
 mod rules;
 
@@ -16,6 +17,8 @@ use karwan::engine::LEASE_MS;
 use karwan::envelope::mint::Random;
 use karwan::envelope::time::Clock as _;
 use karwan::testing::SeededRandom;
+use melmastoon::iam::decide::NewUser;
+use melmastoon::iam::{self as iam, AccountKind, SignInMethod};
 use melmastoon::ids::ReservationId;
 use melmastoon::lock_integration::state::Credential;
 use melmastoon::lock_integration::{commands as locks, port as lock};
@@ -26,7 +29,8 @@ use melmastoon::payment::decide::Count;
 use melmastoon::payment::port::{Captured, Notice, Told};
 use melmastoon::payment::state::{Case, Intent};
 use melmastoon::reservation::commands as reservation;
-use melmastoon::values::PaymentRail;
+use melmastoon::tenant::commands::{self as tenant, Grant};
+use melmastoon::values::{PaymentRail, StaffRole};
 
 use crate::desk::Trouble;
 use crate::world::gateway::Fault;
@@ -41,8 +45,7 @@ const DRAIN_STEPS: u32 = 40;
 const DRAIN_MS: i64 = 600_000;
 
 /// Must hold: no room-night sold twice, money conserved, one folio, every saga ends, no key outlives its booking, figures and
-/// listings are what the log says, one correlation, causation exists, replay
-/// changes nothing.
+/// listings are what the log says, one correlation, causation exists, replay changes no document of any service.
 #[test]
 fn hotels_from_seeds_keep_every_rule() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -77,6 +80,22 @@ pub fn on_one_thread<T>(hotel: impl Future<Output = T>) -> T {
     runtime.expect("a runtime can be made").block_on(Box::pin(hotel))
 }
 
+/// Somebody with an account and a role, so that iam has something to hear.
+async fn hire(world: &World) {
+    let wanted = NewUser {
+        kind: AccountKind::Staff,
+        full_name: "Ahmad Shah".to_owned(),
+        email: "ahmad@example.af".to_owned(),
+        phone: None,
+        preferred_locale: "fa-AF".parse().expect("a locale"),
+        sign_in: SignInMethod::Password,
+    };
+    let user_id = iam::commands::create(world.store(), &from(iam::SERVICE), &wanted).await.expect("an account");
+    let role = StaffRole::FrontDesk;
+    let grant = Grant { user_id, role, property_ids: vec![world.property], by: user_id };
+    tenant::grant_role(world.store(), &from("tenant-service"), &grant).await.expect("a role is granted");
+}
+
 fn play(seed: u64) -> Vec<String> {
     on_one_thread(async {
         let mut play = Play::new(seed).await.lived().await;
@@ -97,6 +116,7 @@ impl Play {
         let rooms = 1 + (chance.bits() % 3) as usize;
         let world = World::in_a_storm(rooms, seed).await;
         world.locks.spoil(Trouble::Chance(SeededRandom::new(seed)));
+        hire(&world).await;
         Self { world, chance, booked: Vec::new() }
     }
 

@@ -1,10 +1,10 @@
 //! What must hold of a hotel once it is drained, each rule recomputed from the log, the documents and the gateway's own books.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use karwan::envelope::Envelope;
 use karwan::envelope::time::Date;
-use karwan::{Consumer, Query};
+use karwan::{Consumer, Query, Store};
 use melmastoon::billing::folio::Folio;
 use melmastoon::ids::{AllocationId, FolioId, ReservationId, RoomId};
 use melmastoon::inventory::state::{Allocation, AllocationState, Night};
@@ -15,11 +15,11 @@ use melmastoon::rules::{Fact, Rules};
 use melmastoon::search_aggregation::state::Month;
 use melmastoon::values::PaymentRail;
 use melmastoon::{
-    analytics, audit, billing, inventory, lock_integration, notification, payment, pricing, reservation,
+    analytics, audit, billing, iam, inventory, lock_integration, notification, payment, pricing, reservation,
     search_aggregation,
 };
 
-use super::projections;
+use super::{documents, projections};
 use crate::world::{World, from};
 
 /// The rules that do not hold, each with what is wrong.
@@ -180,9 +180,10 @@ async fn folios(world: &World, bookings: &[Booking], broken: &mut Vec<String>) {
     }
 }
 
-/// Everything delivered once more changes nothing.
+/// Everything delivered once more changes nothing: no event, and no document of anybody.
 async fn replay(world: &mut World, events: usize, broken: &mut Vec<String>) {
     world.stop().await;
+    let before = documents::kept(world).await;
     let of = [
         billing::work::consumers(),
         inventory::work::consumers(),
@@ -191,11 +192,16 @@ async fn replay(world: &mut World, events: usize, broken: &mut Vec<String>) {
         reservation::work::consumers(),
         lock_integration::work::consumers(),
         notification::work::consumers(),
+        iam::work::consumers(),
         search_aggregation::work::consumers(),
         analytics::work::consumers(),
         audit::work::consumers(),
     ];
-    for consumer in of.iter().flatten().map(Consumer::name) {
+    let consumers: BTreeSet<&str> = of.iter().flatten().map(Consumer::name).collect();
+    let observer = Store::observe(&world.place.address()).await.expect("the store is there");
+    let known = observer.consumers().await.expect("the store answers");
+    assert_eq!(consumers, known.iter().map(|report| report.consumer.as_str()).collect(), "nobody is left out");
+    for consumer in consumers {
         assert!(world.store().seek(consumer, 0).await.expect("the store answers"), "{consumer} is held");
     }
     world.run(&[]).await;
@@ -203,7 +209,7 @@ async fn replay(world: &mut World, events: usize, broken: &mut Vec<String>) {
     if after != events {
         broken.push(format!("delivered again, {events} events have become {after}"));
     }
-    let mut again = Vec::new();
+    let mut again = documents::changed(&before, &documents::kept(world).await);
     room_nights(world, &told(&world.log().await), &mut again).await;
     money(world, &mut again).await;
     broken.extend(again.into_iter().map(|rule| format!("after everything was delivered again: {rule}")));
