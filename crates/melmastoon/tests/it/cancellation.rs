@@ -7,6 +7,8 @@ use karwan::envelope::Envelope;
 use melmastoon::billing::folio::Folio;
 use melmastoon::billing::{ChargeKind, FolioChargePosted, FolioRefundPosted};
 use melmastoon::inventory::{AllocationReleased, ReleaseReason};
+use melmastoon::lock_integration::credentials::KeyCredentialRevoked;
+use melmastoon::notification::events::MessageDispatched;
 use melmastoon::payment::commands as payment;
 use melmastoon::payment::decide::Count;
 use melmastoon::payment::{IntentRefunded, RefundReason};
@@ -226,5 +228,31 @@ fn reactions(log: &[Envelope]) {
     assert!(!services.contains("reservation-service"), "whoever decided does nothing more: {services:?}");
     for service in ["inventory-service", "payment-gateway-service", "billing-service", "lock-integration-service"] {
         assert!(services.contains(service), "{service} did nothing: {services:?}");
+    }
+}
+
+/// whoever takes part needs the fact, and nobody who would tell it to; alone it does its own and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_who_takes_part_in_a_cancellation_follows_from_the_fact_while_nobody_else_is_there() {
+    for (part, service, reaction) in [
+        ("inventory", "inventory-service", AllocationReleased::SUBJECT),
+        ("payment", "payment-gateway-service", IntentRefunded::SUBJECT),
+        ("billing", "billing-service", FolioChargePosted::SUBJECT),
+        ("lock_integration", "lock-integration-service", KeyCredentialRevoked::SUBJECT),
+        ("notification", "notification-service", MessageDispatched::SUBJECT),
+    ] {
+        let mut world = World::with_rooms(1).await;
+        let id = world.book(NIGHT, 1, PaymentRail::Card).await.reservation_id;
+        // Late enough for a fee, so that billing has something to say by itself.
+        world.pass_ms(TOO_LATE_MS).await;
+        world.stop().await;
+        let told = world.log().await.len();
+        reservation::cancel_for_guest(world.store(), &from("reservation-service"), id).await.unwrap();
+        world.run(&[part]).await;
+        let log = world.log().await;
+        let [decision, reactions @ ..] = &log[told..] else { panic!("nothing was told") };
+        let said = reactions.iter().find(|it| it.subject.as_str() == reaction);
+        assert_eq!(said.and_then(|it| it.cause.causation), Some(decision.id), "{reaction}");
+        assert!(reactions.iter().all(|it| it.producer.service.as_str() == service), "{part} is not alone");
     }
 }
