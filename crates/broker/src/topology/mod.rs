@@ -96,14 +96,12 @@ pub enum BadConsumer {
         subject: String,
     },
     /// Order is promised within one stream.
-    #[error("{consumer} follows {one} and {other}: a consumer is fed from one stream, so make it two consumers")]
-    TwoStreams {
+    #[error("{consumer} follows {}: a consumer is fed from one stream, so make it one for each", listed(streams))]
+    SeveralStreams {
         /// The consumer.
         consumer: String,
-        /// A stream.
-        one: String,
-        /// And another.
-        other: String,
+        /// All of them.
+        streams: BTreeSet<String>,
     },
     /// one subscription of a service to a topic.
     #[error("{subscription} belongs to {owner} and is never shared")]
@@ -164,18 +162,17 @@ impl Topology {
     /// With a consumer more: which topics it follows, and which service it belongs to.
     pub fn consumer(mut self, name: &str, service: &str, subjects: &[&str]) -> Result<Self, BadConsumer> {
         let consumer = || name.to_owned();
-        let mut stream: Option<&str> = None;
+        let mut streams = BTreeSet::new();
         for subject in subjects {
             let takes = self.stream_of(subject);
             let takes =
                 takes.ok_or_else(|| BadConsumer::Subject { consumer: consumer(), subject: (*subject).to_owned() })?;
-            let one = *stream.get_or_insert(&takes.name);
-            if one != takes.name {
-                let (one, other) = (one.to_owned(), takes.name.clone());
-                return Err(BadConsumer::TwoStreams { consumer: consumer(), one, other });
-            }
+            streams.insert(takes.name.clone());
         }
-        let stream = stream.ok_or_else(|| BadConsumer::Nothing { consumer: consumer() })?.to_owned();
+        let stream = match streams.len() {
+            0 | 1 => streams.pop_first().ok_or_else(|| BadConsumer::Nothing { consumer: consumer() })?,
+            _ => return Err(BadConsumer::SeveralStreams { consumer: consumer(), streams }),
+        };
         let durable = names::durable(name);
         if let Some(other) = self.consumers.iter().find(|other| other.durable == durable) {
             return Err(BadConsumer::SameDurable { consumer: consumer(), other: other.name.clone(), durable });
@@ -239,6 +236,15 @@ impl fmt::Display for Topology {
             self.show_followers(f, name)?;
         }
         Ok(())
+    }
+}
+
+/// Names with commas and an `and` between.
+fn listed(names: &BTreeSet<String>) -> String {
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match names.pop() {
+        Some(last) if !names.is_empty() => format!("{} and {last}", names.join(", ")),
+        last => last.unwrap_or_default().to_owned(),
     }
 }
 

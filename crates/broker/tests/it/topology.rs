@@ -89,9 +89,16 @@ fn a_subscription_is_never_shared_and_a_consumer_has_one_stream() {
     let error = one.clone().consumer("billing-service-folios", "other-service", &[CONFIRMED]).unwrap_err();
     expect!["billing-service-folios and billing-service.folios would share the durable billing-service-folios"]
         .assert_eq(&error.to_string());
-    let other = hotels().streams().iter().find(|stream| stream.name != STREAM).unwrap().subjects[0].clone();
-    let error = hotels().consumer("x.y", "x", &[CONFIRMED, &other]).unwrap_err();
-    assert!(error.to_string().contains("is fed from one stream"), "{error}");
+    let of = |stream: &str| hotels().stream(stream).unwrap().subjects[0].clone();
+    let (audit, inventory, pricing) = (of("AUDIT"), of("INVENTORY"), of("PRICING"));
+    let two = hotels().consumer("x.y", "x", &[CONFIRMED, &audit, CANCELLED]).unwrap_err();
+    expect!["x.y follows AUDIT and RESERVATION: a consumer is fed from one stream, so make it one for each"]
+        .assert_eq(&two.to_string());
+    let all = hotels().consumer("x.y", "x", &[&pricing, CONFIRMED, &inventory, &audit]).unwrap_err();
+    expect![
+        "x.y follows AUDIT, INVENTORY, PRICING and RESERVATION: a consumer is fed from one stream, so make it one for each"
+    ]
+    .assert_eq(&all.to_string());
     assert!(one.consumer("x.y", "x", &["no.such.thing"]).is_err());
 }
 
