@@ -245,7 +245,7 @@ impl Consumer {
     }
 
     /// How long a delivery of its stream may stay without an acknowledgement or word that it is worked on, which is given at a
-    /// third of it, and how many deliveries may be out at once. Where nothing is said: 60 seconds, and 8,192.
+    /// third of it, and how many deliveries may be out at once. Where nothing is said: ten minutes, and 8,192.
     #[must_use]
     pub fn deliveries(mut self, ack_wait: Duration, unacked_max: u32) -> Self {
         self.deliveries = Some((ack_wait.max(Duration::from_millis(1)), unacked_max.max(1)));

@@ -35,6 +35,10 @@ use crate::topology::nanos;
 /// How long the server keeps a request that it cannot fill.
 const PULL_EXPIRES: Duration = Duration::from_secs(30);
 
+/// How long a delivery may stay without a word, where nothing else is said: what the documents ask for subscriptions that pull
+/// . Nobody waits for it: whoever takes a durable over makes it anew.
+const ACK_WAIT: Duration = Duration::from_secs(600);
+
 /// The most deliveries that are out, where nothing else is said.
 const UNACKED_MAX: u32 = 8_192;
 
@@ -60,7 +64,7 @@ impl Settings {
             stream: stream.to_owned(),
             durable: durable.to_owned(),
             subjects: subjects.to_vec(),
-            ack_wait: Duration::from_secs(60),
+            ack_wait: ACK_WAIT,
             unacked_max: UNACKED_MAX,
         }
     }

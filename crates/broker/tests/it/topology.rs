@@ -145,6 +145,28 @@ async fn streams_have_the_settings_of_the_documents() {
     assert_eq!(config["allow_atomic"], true);
 }
 
+/// a subscription that pulls has ten minutes for a delivery; one of an older release is mended.
+#[tokio::test]
+async fn durables_have_the_settings_of_the_documents() {
+    let Some(server) = nats().or_skip() else { return };
+    let broker = connected(&server).await;
+    let wanted = topology().consumer("billing-service.folios", "billing-service", &[CONFIRMED]).unwrap();
+    wanted.apply(&broker).await.unwrap();
+    let durable = format!("{STREAM}.billing-service-folios");
+    let config = ask(&server.url(), &format!("CONSUMER.INFO.{durable}"), &json!({})).await["config"].take();
+    assert_eq!(config["ack_wait"], json!(600 * 1_000_000_000_u64));
+    assert_eq!(config["ack_policy"], "all");
+    assert_eq!(config["max_deliver"], -1, "attempts are counted by the consumer's store");
+    let mut old = config.clone();
+    old["ack_wait"] = json!(60 * 1_000_000_000_u64);
+    let body = json!({ "stream_name": STREAM, "config": old });
+    let made = ask(&server.url(), &format!("CONSUMER.DURABLE.CREATE.{durable}"), &body).await;
+    assert!(made["error"].is_null(), "{made}");
+    let changes: Vec<String> = wanted.apply(&broker).await.unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(changes, ["mended  RESERVATION billing-service-folios: ack_wait is 60 s, and should be 600 s"]);
+    assert_eq!(wanted.check(&broker).await.unwrap(), []);
+}
+
 #[tokio::test]
 async fn applying_adds_subjects_keeps_others_and_lets_messages_live_longer_only() {
     let Some(server) = nats().or_skip() else { return };
