@@ -3,7 +3,7 @@
 //! One account, one user a service, named like it. A service publishes its own topics and nobody else's, pulls its own
 //! durables and nobody else's, and hears only its own answers: each user has an inbox of its own, or any service could
 //! listen to what others are delivered. Two users more: one that makes streams, one that may read everything and change
-//! nothing (audit); and whoever is on call, until their time is over: they look at streams and dead letters through a durable of
+//! nothing (audit); one for each relay that publishes for several services, which follows nothing; and whoever is on call, until their time is over: they look at streams and dead letters through a durable of
 //! their own, and publish nothing. Nobody needs to: events are handled again out of a consumer's store. A server ends no login by
 //! itself that stands in its file: written after that time, the file has them no more, and a server that reads it again lets go
 //! of them. Passwords are taken from the environment of the server; none is ever written here.
@@ -26,8 +26,25 @@ pub struct Roles {
     pub keeper: String,
     /// May pull every stream, by durables of its own name.
     pub auditor: String,
+    /// Publish for several services.
+    pub relays: Vec<RelayUser>,
     /// May look at every stream and its dead letters, for a time.
     pub on_call: Option<OnCall>,
+}
+
+/// The login of a relay of several services.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelayUser {
+    /// Its name.
+    pub user: String,
+    /// For whom it publishes; for all that have streams where none is named.
+    pub services: Vec<String>,
+}
+
+impl RelayUser {
+    fn feeds(&self, stream: &Stream) -> bool {
+        self.services.is_empty() || self.services.contains(&stream.service)
+    }
 }
 
 /// Whoever is on call.
@@ -50,7 +67,7 @@ impl Default for Roles {
     fn default() -> Self {
         let (account, keeper, auditor) =
             ("KARWAN".to_owned(), "karwan-topology".to_owned(), "audit-service".to_owned());
-        Self { account, keeper, auditor, on_call: None }
+        Self { account, keeper, auditor, relays: Vec::new(), on_call: None }
     }
 }
 
@@ -133,6 +150,10 @@ fn users(topology: &Topology, roles: &Roles, now: Timestamp) -> BTreeMap<String,
     let auditor = users.entry(roles.auditor.clone()).or_default();
     for stream in topology.streams() {
         pulls(auditor, &stream.name, &names::durable(&roles.auditor));
+    }
+    for relay in &roles.relays {
+        let grants = users.entry(relay.user.clone()).or_default();
+        topology.streams().iter().filter(|stream| relay.feeds(stream)).for_each(|stream| feeds(grants, stream));
     }
     let on_call = roles.on_call.iter().filter(|on_call| !on_call.is_over(now));
     for user in on_call.flat_map(|on_call| &on_call.users) {

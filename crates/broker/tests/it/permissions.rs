@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use karwan_broker::nats_conf::{OnCall, Roles, emit, inbox, variable};
+use karwan_broker::nats_conf::{OnCall, RelayUser, Roles, emit, inbox, variable};
 use karwan_broker::publisher::{Letter, publish_letters};
 use karwan_broker::topology::names::letters_topic;
 use karwan_broker::{
@@ -18,6 +18,9 @@ use tokio::sync::mpsc;
 use crate::fixture::{CONFIRMED, STREAM, ids, message};
 
 const INVOICE: &str = "BILLING";
+
+/// The login of a relay of both services that are not the auditor's.
+const RELAY: &str = "desk-relay";
 
 /// When the time of whoever is on call is over, in milliseconds after 1970.
 const OVER: i64 = 1_800_000_000_000;
@@ -33,7 +36,7 @@ fn topology() -> Topology {
 /// A server with the configuration that we write, in which each password is the user's name turned around.
 fn server() -> Option<Server> {
     let configuration = configuration(OVER - 1);
-    let users = ["reservation-service", "billing-service", "audit-service", "karwan-topology", "ann"];
+    let users = ["reservation-service", "billing-service", "audit-service", "karwan-topology", RELAY, "ann"];
     let environment = users.map(|user| (variable(user), password(user))).to_vec();
     Server::start(Options { configuration, environment, ..Options::default() }).or_skip()
 }
@@ -41,7 +44,9 @@ fn server() -> Option<Server> {
 /// What is printed at a time.
 fn configuration(now_ms: i64) -> String {
     let on_call = OnCall { users: vec!["ann".to_owned()], until: Timestamp::from_unix_ms(OVER) };
-    let roles = Roles { on_call: Some(on_call), ..Roles::default() };
+    let services = ["reservation-service", "billing-service"].map(str::to_owned).to_vec();
+    let relays = vec![RelayUser { user: RELAY.to_owned(), services }];
+    let roles = Roles { relays, on_call: Some(on_call), ..Roles::default() };
     emit(&topology(), &roles, Timestamp::from_unix_ms(now_ms))
 }
 
@@ -170,7 +175,7 @@ async fn publications_are_refused(server: &Server, user: &str, subjects: &[&str]
 async fn listening_to_topics_or_to_others_answers_is_denied() {
     let Some(server) = server() else { return };
     prepared(&server).await;
-    for user in ["billing-service", "audit-service", "ann", "karwan-topology"] {
+    for user in ["billing-service", "audit-service", RELAY, "ann", "karwan-topology"] {
         for subject in [CONFIRMED, "melmastoon.>", ">", "_INBOX.>", "_INBOX.reservation-service.>", "$JS.ACK.>"] {
             let said = refused(&server, user, Try::Subscribe(subject)).await;
             let said = said.unwrap_or_else(|| panic!("{user} may hear {subject}"));
@@ -186,7 +191,7 @@ async fn listening_to_topics_or_to_others_answers_is_denied() {
 async fn streams_are_made_changed_emptied_and_deleted_by_their_keeper_alone() {
     let Some(server) = server() else { return };
     prepared(&server).await;
-    for user in ["reservation-service", "billing-service", "audit-service", "ann"] {
+    for user in ["reservation-service", "billing-service", "audit-service", RELAY, "ann"] {
         for stream in [STREAM, INVOICE, "ANOTHER"] {
             let verbs = ["CREATE", "UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE"];
             let calls = verbs.map(|verb| format!("$JS.API.STREAM.{verb}.{stream}"));
@@ -229,6 +234,7 @@ async fn durables_of_others_are_neither_made_nor_pulled_acknowledged_or_deleted(
         ("reservation-service", INVOICE, "reservation-service"),
         ("reservation-service", STREAM, "billing-service-folios"),
         ("audit-service", STREAM, "billing-service-folios"),
+        (RELAY, STREAM, "billing-service-folios"),
         ("ann", STREAM, "billing-service-folios"),
     ];
     for (user, stream, durable) in cases {
@@ -293,6 +299,45 @@ async fn the_auditor_reads_every_stream_and_feeds_none() {
     }
 }
 
+/// the topics of its services with their dead letters, and those of nobody else.
+#[tokio::test]
+async fn a_relay_of_several_services_feeds_their_streams_and_no_other() {
+    let Some(server) = server() else { return };
+    prepared(&server).await;
+    let relay = login(&server, RELAY).await;
+    let (mut publisher, _) = Publisher::open(&relay, STREAM, Mode::Pipelined).await.unwrap();
+    publisher.send(&message(1, &ids(1))).await.unwrap();
+    publisher.flush().await.unwrap();
+    Publisher::open(&relay, INVOICE, Mode::Pipelined).await.unwrap();
+    let error = Publisher::open(&relay, "AUDIT", Mode::Pipelined).await.unwrap_err();
+    assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+    for stream in topology().streams() {
+        for topic in stream.subjects.iter().take(2) {
+            let letters = letters_topic(topic);
+            if stream.name == "AUDIT" {
+                publications_are_refused(&server, RELAY, &[topic, &letters]).await;
+                continue;
+            }
+            for subject in [topic, &letters] {
+                assert_eq!(refused(&server, RELAY, Try::Publish(subject)).await, None, "{subject}");
+            }
+        }
+    }
+}
+
+/// Whoever names no service means all.
+#[test]
+fn a_relay_of_everything_may_publish_what_the_services_may() {
+    let relays = |services: &[&str]| {
+        let services = services.iter().map(|&service| service.to_owned()).collect();
+        let relays = vec![RelayUser { user: RELAY.to_owned(), services }];
+        emit(&topology(), &Roles { relays, ..Roles::default() }, Timestamp::from_unix_ms(0))
+    };
+    let all = ["reservation-service", "billing-service", "audit-service"];
+    assert_eq!(relays(&[]), relays(&all));
+    assert_ne!(relays(&[]), relays(&all[..2]));
+}
+
 /// nobody publishes by hand, also not who is on call.
 #[tokio::test]
 async fn who_is_on_call_looks_at_streams_and_dead_letters_and_publishes_nothing() {
@@ -336,7 +381,7 @@ fn no_secret_is_written() {
     for line in text.lines().filter(|line| line.contains("password:")) {
         assert!(line.contains("password: $"), "{line}");
     }
-    assert_eq!(text.matches("password: $").count(), 5, "{text}");
+    assert_eq!(text.matches("password: $").count(), 6, "{text}");
 }
 
 /// Whoever may not know the account's limits, or others' streams, is told that, and still learns what the own stream has.

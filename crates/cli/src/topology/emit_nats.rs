@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use karwan_broker::Topology;
-use karwan_broker::nats_conf::{self, OnCall, Roles};
+use karwan_broker::nats_conf::{self, OnCall, RelayUser, Roles};
 use karwan_envelope::time::{Clock as _, SystemClock, Timestamp};
 
-use super::{Followers, Selection};
+use super::{Followers, Selection, has_events};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::suggest::quoted;
@@ -20,6 +20,10 @@ use crate::suggest::quoted;
 /// A service may pull the durables of its own consumers: those of the platform, and those
 /// that have run over a store which is named.
 ///
+/// A relay of several services has a login of its own: --relay names it, and behind `=` the
+/// services; none is all of them. It may publish their topics and the dead letters of
+/// these, and follows nothing.
+///
 /// Who is on call looks at streams and dead letters and publishes nothing, until a time that
 /// is at most 7 days away. A server ends no login by itself that stands in its file: run the
 /// same command every few minutes and reload the server. What is printed after that time has
@@ -27,6 +31,7 @@ use crate::suggest::quoted;
 ///
 /// Examples:
 ///   karwan topology emit-nats --platform melmastoon > accounts.conf
+///   karwan topology emit-nats --platform melmastoon --relay main-relay > accounts.conf
 ///   karwan topology emit-nats --platform melmastoon --on-call ann,bob \
 ///     --on-call-until 2026-11-18T06:00:00Z > accounts.conf
 #[derive(clap::Args)]
@@ -45,6 +50,9 @@ pub struct Args {
     /// The service that may read every stream
     #[arg(long, default_value = "audit-service")]
     auditor: String,
+    /// A user that publishes for several services: all, or those behind `=` with commas between; may be given several times
+    #[arg(long, value_name = "USER[=SERVICE,…]")]
+    relay: Vec<String>,
     /// Users who may look at every stream and its dead letters, with commas between
     #[arg(long, value_delimiter = ',', value_name = "USER", requires = "on_call_until")]
     on_call: Vec<String>,
@@ -66,12 +74,10 @@ pub fn run(args: &Args) -> Outcome {
     let topology = args.followers.added(&args.selection.chosen(), true)?;
     let now = SystemClock.now();
     let on_call = args.on_call_until.map(|until| OnCall { users: args.on_call.clone(), until });
-    let roles = Roles { account, keeper, auditor, on_call };
-    let wrong = args.on_call.iter().find(|user| !named_plainly(user) || is_taken(&topology, &roles, user));
-    if let Some(user) = wrong {
-        let rule = "a user has letters, digits, - and _, and is neither a service nor another role";
-        return Err(Failure::usage(anyhow!("{} cannot be on call: {rule} (see --help)", quoted(user))));
-    }
+    let relays = args.relay.iter().map(|text| relay(&topology, text)).collect::<Result<Vec<_>, _>>()?;
+    let roles = Roles { account, keeper, auditor, relays, on_call };
+    args.relay.iter().try_for_each(|text| may_be(&topology, &roles, named(text).0, "a relay"))?;
+    args.on_call.iter().try_for_each(|user| may_be(&topology, &roles, user, "on call"))?;
     if let Some(on_call) = &roles.on_call {
         if on_call.until.unix_ms() - now.unix_ms() > ON_CALL_MS_MAX {
             let rule = "nobody is on call for more than 7 days; name a nearer time, and print it again then";
@@ -86,14 +92,32 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn named_plainly(user: &str) -> bool {
-    !user.is_empty() && user.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'))
+/// The login of a relay: its services must have streams here.
+fn relay(topology: &Topology, text: &str) -> Result<RelayUser, Failure> {
+    let (user, services) = named(text);
+    services.iter().try_for_each(|service| has_events(topology, service))?;
+    Ok(RelayUser { user: user.to_owned(), services: services.into_iter().map(str::to_owned).collect() })
+}
+
+/// A user, and the services behind it.
+fn named(text: &str) -> (&str, Vec<&str>) {
+    match text.split_once('=') {
+        Some((user, services)) => (user, services.split(',').collect()),
+        None => (text, Vec::new()),
+    }
 }
 
 /// What it may do would be added to what another user may.
-fn is_taken(topology: &Topology, roles: &Roles, user: &str) -> bool {
-    topology.streams().iter().any(|stream| stream.service == user)
-        || topology.consumers().iter().any(|consumer| consumer.service == user)
-        || user == roles.keeper
-        || user == roles.auditor
+fn may_be(topology: &Topology, roles: &Roles, user: &str, what: &str) -> Result<(), Failure> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let services = topology.streams().iter().map(|stream| &stream.service);
+    let services = services.chain(topology.consumers().iter().map(|consumer| &consumer.service));
+    let on_call = roles.on_call.iter().flat_map(|on_call| &on_call.users);
+    let others = roles.relays.iter().map(|relay| &relay.user).chain(on_call).filter(|other| *other == user).count();
+    let is_taken = services.chain([&roles.keeper, &roles.auditor]).any(|other| other == user) || others > 1;
+    if user.is_empty() || !user.chars().all(plain) || is_taken {
+        let rule = "a user has letters, digits, - and _, and is neither a service nor another role";
+        return Err(Failure::usage(anyhow!("{} cannot be {what}: {rule} (see --help)", quoted(user))));
+    }
+    Ok(())
 }

@@ -95,19 +95,7 @@ impl Chosen<'_> {
         if self.services.is_empty() {
             return Ok(topology);
         }
-        let known: Vec<&str> = topology.streams().iter().map(|stream| stream.service.as_str()).collect();
-        for service in self.services {
-            if !known.contains(&service.as_str()) {
-                let help = match nearest(known.iter().copied(), service) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("there are {}", known.join(", ")),
-                };
-                return Err(Failure::usage(anyhow!(
-                    "no service {} has events of this platform: {help} (see --help)",
-                    quoted(service)
-                )));
-            }
-        }
+        self.services.iter().try_for_each(|service| has_events(&topology, service))?;
         let services: Vec<&str> = self.services.iter().map(String::as_str).collect();
         Ok(topology.of_services(&services))
     }
@@ -118,6 +106,20 @@ impl Chosen<'_> {
 struct Followers {
     /// And consumers that have run over this store and are fed from streams; may be given several times
     // A text, and not an address: what cannot be parsed would be quoted with its password.
+/// A service without a stream is refused, with the one that was meant.
+fn has_events(topology: &Topology, service: &str) -> Result<(), Failure> {
+    let known: Vec<&str> = topology.streams().iter().map(|stream| stream.service.as_str()).collect();
+    if known.contains(&service) {
+        return Ok(());
+    }
+    let help = match nearest(known.iter().copied(), service) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("there are {}", known.join(", ")),
+    };
+    let service = quoted(service);
+    Err(Failure::usage(anyhow!("no service {service} has events of this platform: {help} (see --help)")))
+}
+
     #[arg(long, value_name = "URL")]
     consumers_of: Vec<String>,
 }

@@ -120,6 +120,31 @@ fn a_servers_permissions_are_printed_without_a_secret_and_a_server_takes_them() 
     karwan(&words("check", &["--broker", &server.url_as("nobody", "hush")])).exits(1).says("broker-denied");
 }
 
+/// a relay has its own login, for all services of the file or for some of them.
+#[test]
+fn a_relay_of_several_services_is_given_a_login_that_nobody_else_has() {
+    let emit = |relays: &[&str]| {
+        let of =
+            ["topology", "emit-nats", "--platform", "melmastoon", "--services", "reservation-service,billing-service"];
+        karwan(&of.iter().copied().chain(relays.iter().flat_map(|relay| ["--relay", relay])).collect::<Vec<_>>())
+    };
+    let printed = emit(&["main", "books=billing-service"]).exits(0).stdout;
+    let of = |user: &str| {
+        let name = format!("\"{user}\"");
+        printed.split("user: ").find(|part| part.starts_with(&name)).unwrap().to_owned()
+    };
+    let (confirmed, posted) = ("\"melmastoon.reservation.booking.confirmed.v1\"", "$JS.API.STREAM.INFO.BILLING_DLQ");
+    assert!(of("main").contains(confirmed) && of("main").contains(posted), "{printed}");
+    assert!(!of("books").contains(confirmed) && of("books").contains(posted), "{printed}");
+    assert!(printed.contains("password: $MAIN_PASSWORD") && printed.contains("password: $BOOKS_PASSWORD"), "{printed}");
+    for taken in ["billing-service", "karwan-topology", "audit-service", "a b", ""] {
+        emit(&[taken]).exits(64).says("cannot be a relay");
+    }
+    emit(&["main", "main=billing-service"]).exits(64).says("cannot be a relay");
+    emit(&["books=biling-service"]).exits(64).says("did you mean `billing-service`?");
+    emit(&["books=pricing-service"]).exits(64).says("no service");
+}
+
 /// until a time that is said, and that the same command has passed by itself when it is run again.
 #[test]
 fn who_is_on_call_is_so_until_a_time() {

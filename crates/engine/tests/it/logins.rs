@@ -1,6 +1,6 @@
 //! Relays and consumers under the logins of their services, on a server that is configured as `karwan topology emit-nats` says.
 
-use karwan_broker::nats_conf::{Roles, emit, variable};
+use karwan_broker::nats_conf::{RelayUser, Roles, emit, variable};
 use karwan_broker::{Broker, Topology};
 use karwan_engine::{Consumer, Received, Relay, Verdict, Work};
 use karwan_envelope::time::Timestamp;
@@ -10,13 +10,15 @@ use karwan_testkit::nats::{Options, Server};
 use crate::fixture::{self, Fixture, note};
 use crate::processes::yard::until;
 use crate::relay::topology;
-use crate::shop::OrderPlaced;
+use crate::shop::{OrderPlaced, ParcelSent, context_of, sent};
 
 /// A server on which each service has its own rights, its password being its name, and whose streams are made.
 pub async fn guarded(topology: &Topology) -> Option<Server> {
-    let users = ["sales-service", "delivery-service", "audit-service", "karwan-topology"];
+    let users = ["sales-service", "delivery-service", "audit-service", "karwan-topology", "main-relay"];
     let environment = users.map(|user| (variable(user), user.to_owned())).to_vec();
-    let configuration = emit(topology, &Roles::default(), Timestamp::from_unix_ms(0));
+    let services = ["sales-service", "delivery-service"].map(str::to_owned).to_vec();
+    let relays = vec![RelayUser { user: "main-relay".to_owned(), services }];
+    let configuration = emit(topology, &Roles { relays, ..Roles::default() }, Timestamp::from_unix_ms(0));
     let server = Server::start(Options { configuration, environment, ..Options::default() }).or_skip()?;
     topology.apply(&login(&server, "karwan-topology").await).await.expect("its keeper can make them");
     Some(server)
@@ -59,6 +61,40 @@ fn a_relay_and_a_consumer_of_a_stream_work_under_the_logins_of_their_services() 
         until("a letter", async || (letters().await == 1).then_some(())).await;
         engine.stop().await;
         relay.stop().await;
+    });
+}
+
+/// one login for all that it publishes, their dead letters among it, and for nothing else: nobody follows with it.
+#[test]
+fn one_relay_of_several_services_works_under_a_login_of_its_own() {
+    fixture::run(fixture::sqlite(), async |producer: Fixture| {
+        let topic = ["shop.sales.order.placed.v1"];
+        let topology = topology().consumer("delivery-service.watch", "delivery-service", &topic).expect("it fits");
+        let Some(server) = guarded(&topology).await else { return };
+        let Some(consumer) = fixture::sqlite().await else { return };
+        let hopeless = Consumer::new("delivery-service", "hopeless")
+            .on(async |_: TenantTx, _: Received<OrderPlaced>| Ok::<_, Error>(Verdict::Dead("never".to_owned())))
+            .on(async |_: TenantTx, _: Received<ParcelSent>| Ok::<_, Error>(Verdict::Dead("never".to_owned())));
+        let relay = Relay::new(login(&server, "main-relay").await, topology);
+        let engine = producer.start_work("relay", Work::new().consumer(hopeless).relay(relay));
+        let follower = Work::new().consumer(watch("watch")).broker(login(&server, "main-relay").await);
+        let follower = consumer.start_work("n-1", follower);
+        producer.order(1, "o-1", 0).await;
+        let context = context_of("delivery-service", 1);
+        let unit = producer.store.unit(&context, async |tx: TenantTx| {
+            tx.emit(sent("p-1", 1));
+            Ok::<_, Error>(())
+        });
+        unit.await.expect("a parcel can be sent");
+        let keeper = login(&server, "karwan-topology").await;
+        for stream in ["SALES", "DELIVERY", "SALES_DLQ", "DELIVERY_DLQ"] {
+            let last = async || keeper.last_sequence(stream).await.expect("it can be asked");
+            until(stream, async || (last().await == 1).then_some(())).await;
+        }
+        assert!(engine.relay_troubles().now().is_empty(), "{:?}", engine.relay_troubles().now());
+        assert_eq!(consumer.notes(1, "o-1").await, "", "a relay's login may not follow");
+        follower.stop().await;
+        engine.stop().await;
     });
 }
 
