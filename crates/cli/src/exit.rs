@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use crate::output;
@@ -15,7 +16,7 @@ pub struct Failure {
     cause: anyhow::Error,
     /// The code of the error, which has a page.
     page: Option<&'static str>,
-    remedy: Option<&'static str>,
+    remedy: Option<Cow<'static, str>>,
 }
 
 /// What a command answers.
@@ -38,8 +39,8 @@ impl Failure {
     }
 
     /// The same, with what helps.
-    pub fn helped(self, remedy: &'static str) -> Self {
-        Self { remedy: Some(remedy), ..self }
+    pub fn helped(self, remedy: impl Into<Cow<'static, str>>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
     }
 
     fn new(code: u8, cause: anyhow::Error) -> Self {
@@ -72,19 +73,19 @@ impl Failure {
 
 impl From<karwan_store::Error> for Failure {
     fn from(cause: karwan_store::Error) -> Self {
-        Self { page: Some(cause.code()), remedy: cause.remedy(), ..Self::new(1, cause.into()) }
+        Self { page: Some(cause.code()), remedy: cause.remedy().map(Cow::from), ..Self::new(1, cause.into()) }
     }
 }
 
 impl From<karwan_broker::Error> for Failure {
     fn from(cause: karwan_broker::Error) -> Self {
-        Self { page: Some(cause.code()), remedy: cause.remedy(), ..Self::new(1, cause.into()) }
+        Self { page: Some(cause.code()), remedy: cause.remedy().map(Cow::from), ..Self::new(1, cause.into()) }
     }
 }
 
 impl From<crate::up::error::Error> for Failure {
     fn from(cause: crate::up::error::Error) -> Self {
-        Self { page: Some(cause.code()), remedy: cause.remedy(), ..Self::new(1, cause.into()) }
+        Self { page: Some(cause.code()), remedy: cause.remedy().map(Cow::from), ..Self::new(1, cause.into()) }
     }
 }
 

@@ -47,7 +47,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let settings = Settings::load(&args.flags)?;
     let (address, url) = (settings.store()?, args.broker.url(&settings)?);
-    let chosen = args.selection.chosen(Some(&address))?;
+    let durable = if args.durable { " --durable" } else { "" };
+    let again = format!("karwan relay{}{}{durable}", settings.store_flag(), args.broker.flag());
+    let chosen = args.selection.chosen(Some(&address), &again)?;
     let (whole, own) = (chosen.whole()?, chosen.topology()?);
     let catalogue = Arc::new(chosen.platform.catalogue()?);
     telling::start(args.verbose);

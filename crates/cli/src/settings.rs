@@ -142,6 +142,12 @@ impl BrokerFlags {
         })
     }
 
+    /// The flag with which another command finds the same broker; nothing where it finds it by itself. Passwords are left out.
+    pub fn flag(&self) -> String {
+        let given = self.broker.as_deref().and_then(|url| url.parse::<karwan_broker::Address>().ok());
+        given.map(|address| format!(" --broker {}", word(&address.to_string()))).unwrap_or_default()
+    }
+
     /// Whether the flag itself was given.
     pub const fn is_given(&self) -> bool {
         self.broker.is_some()

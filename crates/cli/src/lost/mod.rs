@@ -45,7 +45,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let settings = Settings::load(&args.flags)?;
     let (address, url) = (settings.store()?, args.broker.url(&settings)?);
-    let chosen = args.selection.chosen(Some(&address))?;
+    let again = format!("karwan lost{}{}", settings.store_flag(), args.broker.flag());
+    let chosen = args.selection.chosen(Some(&address), &again)?;
     let (topology, catalogue) = (chosen.topology()?, chosen.platform.catalogue()?);
     runtime::block_on(async {
         let store = Store::observe(&address).await?;

@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let (topology, url) = (args.wanted.topology()?, args.wanted.place.url()?);
+    let (topology, url) = (args.wanted.topology("apply")?, args.wanted.place.url()?);
     runtime::block_on(async {
         let changes = topology.apply(&connect(&url).await?).await?;
         for change in &changes {

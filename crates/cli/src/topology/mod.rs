@@ -15,7 +15,7 @@ use karwan_store::{Address, Operator};
 
 use crate::exit::{Failure, Outcome};
 use crate::platforms::Name;
-use crate::settings::{BrokerFlags, Flags, Settings};
+use crate::settings::{BrokerFlags, Flags, Settings, word};
 use crate::suggest::{nearest, quoted};
 use crate::{output, runtime};
 pub use whose::OfStore;
@@ -65,6 +65,11 @@ impl Services {
     fn names(&self) -> &[String] {
         &self.services
     }
+
+    /// The flag with which another command means the same ones.
+    fn flag(&self) -> String {
+        if self.services.is_empty() { String::new() } else { format!(" --services {}", word(&self.services.join(","))) }
+    }
 }
 
 /// Streams of a platform.
@@ -101,11 +106,6 @@ impl Chosen<'_> {
     }
 }
 
-/// Whose consumers.
-#[derive(clap::Args)]
-struct Followers {
-    /// And consumers that have run over this store and are fed from streams; may be given several times
-    // A text, and not an address: what cannot be parsed would be quoted with its password.
 /// A service without a stream is refused, with the one that was meant.
 fn has_events(topology: &Topology, service: &str) -> Result<(), Failure> {
     let known: Vec<&str> = topology.streams().iter().map(|stream| stream.service.as_str()).collect();
@@ -120,6 +120,11 @@ fn has_events(topology: &Topology, service: &str) -> Result<(), Failure> {
     Err(Failure::usage(anyhow!("no service {service} has events of this platform: {help} (see --help)")))
 }
 
+/// Whose consumers.
+#[derive(clap::Args)]
+struct Followers {
+    /// And consumers that have run over this store and are fed from streams; may be given several times
+    // A text, and not an address: what cannot be parsed would be quoted with its password.
     #[arg(long, value_name = "URL")]
     consumers_of: Vec<String>,
 }
@@ -180,9 +185,12 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn topology(&self) -> Result<Topology, Failure> {
-        let store = Settings::load(&self.place.flags)?.named_store()?;
-        let chosen = self.selection.chosen(store.as_ref())?;
+    /// As the command of this name asks for it.
+    fn topology(&self, verb: &str) -> Result<Topology, Failure> {
+        let settings = Settings::load(&self.place.flags)?;
+        let (store, broker) = (settings.named_store()?, self.place.broker.flag());
+        let again = format!("karwan topology {verb}{}{broker}", settings.store_flag());
+        let chosen = self.selection.chosen(store.as_ref(), &again)?;
         // Not those of the platform's list: they read a log wherever nobody has said otherwise.
         Ok(self.followers.added(&chosen, false)?.replicated(self.replicas))
     }

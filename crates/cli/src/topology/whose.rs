@@ -23,12 +23,13 @@ pub struct OfStore {
 }
 
 impl OfStore {
-    /// The platform that is named, else the only one that fits this store.
-    pub fn chosen(&self, store: Option<&Address>) -> Result<Chosen<'_>, Failure> {
+    /// The platform that is named, else the only one that fits this store. `again` is the command, for whoever has to name one.
+    pub fn chosen(&self, store: Option<&Address>, again: &str) -> Result<Chosen<'_>, Failure> {
         let services = self.services.names();
         if let Some(platform) = self.platform {
             return Ok(Chosen { platform, services });
         }
+        let which = |why: &str, choices: &[Name]| which(why, choices, &format!("{again}{}", self.services.flag()));
         let Some(store) = store else { return Err(which("neither it nor a store is named", &Name::ALL)) };
         let (found, of) = runtime::ready(async { fitting(&Store::observe(store).await?).await })?;
         let mut fit = Vec::new();
@@ -50,9 +51,13 @@ impl OfStore {
     }
 }
 
-fn which(why: &str, choices: &[Name]) -> Failure {
+fn which(why: &str, choices: &[Name], again: &str) -> Failure {
     let choices: Vec<String> = choices.iter().map(|choice| format!("--platform {}", name(*choice))).collect();
-    Failure::usage(anyhow!("which platform? {why}: say {} (see --help)", choices.join(" or ")))
+    let asked = Failure::usage(anyhow!("which platform? {why}: say {} (see --help)", choices.join(" or ")));
+    match choices.first() {
+        Some(first) => asked.helped(format!("{again} {first}")),
+        None => asked,
+    }
 }
 
 fn name(platform: Name) -> String {

@@ -139,7 +139,19 @@ fn a_relay_is_of_the_platform_whose_events_its_store_has() {
     let url = server.url();
     let words = ["relay", "--store", &store, "--broker", &url];
     let asked = karwan(&words).exits(64).says("which platform? several have topics in this store");
-    asked.says("--platform melmastoon or --platform learning or --platform panorama");
+    let asked = asked.says("--platform melmastoon or --platform learning or --platform panorama");
+    // What helps can be copied: with a service that several have it is what is missing, and no more.
+    let help = asked.stderr.lines().find_map(|line| line.trim().strip_prefix("help: ")).expect("it says what helps");
+    assert_eq!(help, format!("karwan relay --store {store} --broker {url} --platform melmastoon"));
+    let copied: Vec<&str> = help.split(' ').skip(1).collect();
+    let relay = Running::started(&copied);
+    relay.says("relaying to ");
+    assert_eq!(relay.stop(), Some(0));
+    let secret = url.replace("nats://", "nats://me:hush-hush@");
+    let asked = karwan(&["relay", "--services", "audit-service", "--durable", "--store", &store, "--broker", &secret]);
+    let asked =
+        asked.exits(64).says(&format!("--broker {url} --durable --services audit-service --platform melmastoon"));
+    assert!(!asked.stderr.contains("hush-hush"), "{}", asked.stderr);
     // The only one that has the service.
     let relay = Running::started(&[&words[..], &["--services", SERVICE]].concat());
     relay.says("the platform is melmastoon");
