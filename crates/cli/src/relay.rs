@@ -21,6 +21,12 @@ use crate::{away, output, runtime, telling};
 /// letters of the store reach their topics, whatever services are named. Ctrl-C or
 /// SIGTERM finishes what is on its way.
 ///
+/// --durable pays where the server has every message on its disk before it answers
+/// (`sync_interval: always`). No server tells its clients whether it does: look at its
+/// monitoring port, where `curl http://HOST:8222/varz` has `"sync_always": true`. Without
+/// it nothing is out of order or doubled, but what was answered may be lost with the
+/// machine, and is published again only while the log still has it.
+///
 /// Examples:
 ///   karwan relay --store postgres://node@localhost/app --broker nats://localhost
 ///   karwan relay --platform learning --services authoring-service,delivery-service --durable
@@ -33,7 +39,7 @@ pub struct Args {
     flags: Flags,
     #[command(flatten)]
     broker: BrokerFlags,
-    /// In atomic batches: for a server with `sync_interval: always`
+    /// In atomic batches: for a server with `sync_interval: always`, which is not checked
     #[arg(long)]
     durable: bool,
     /// This process's name among relays

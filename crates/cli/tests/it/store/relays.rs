@@ -176,6 +176,13 @@ fn a_relay_is_of_the_platform_whose_events_its_store_has() {
     assert!(!asked.stderr.contains("learning"), "{}", asked.stderr);
 }
 
+/// What no client can learn of a server is said where somebody asks for it.
+#[test]
+fn what_durable_mode_rests_on_and_where_to_look_for_it_is_in_the_help() {
+    let help = karwan(&["relay", "--help"]).exits(0);
+    help.prints("sync_interval: always").prints("which is not checked").prints("/varz` has `\"sync_always\": true`");
+}
+
 #[test]
 fn the_platform_of_a_database_is_told_by_its_events() {
     let Some(server) = karwan_testkit::postgres().or_skip() else { return };
