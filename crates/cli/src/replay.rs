@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Outcome {
         if let Some(action) = args.undo {
             let taken = operator.undo_replay(&who, action).await?;
             output::data(&match taken.events {
-                0 => format!("nothing of action {action} was left to take back: all of it was tried already"),
+                0 => format!("nothing to take back: all of action {action} was tried already"),
                 events => format!("{events} events of action {action} were taken back"),
             })?;
             return Ok(ExitCode::SUCCESS);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use karwan_engine::{Consumer, Received, Verdict};
 use karwan_store::log::Filter;
-use karwan_store::operator::{Again, Chosen, Place};
+use karwan_store::operator::{ActionFilter, Again, Chosen, Place};
 use karwan_store::{Error, TenantTx};
 
 use crate::fixture::{Fixture, note};
@@ -25,6 +25,7 @@ on_both! {
     what_is_replayed_has_the_id_the_key_and_the_place_that_it_had,
     a_replay_that_nobody_has_handled_is_taken_back,
     a_replay_that_was_read_again_and_not_tried_is_taken_back_whole,
+    a_replay_that_was_tried_is_not_taken_back_and_nothing_is_recorded,
     an_operator_who_dies_half_way_leaves_an_order_that_holds_and_doing_it_again_finishes_it,
     a_consumer_that_nobody_runs_is_forgotten_and_remembered,
 }
@@ -39,6 +40,7 @@ fed_too! {
     what_is_replayed_has_the_id_the_key_and_the_place_that_it_had,
     a_replay_that_nobody_has_handled_is_taken_back,
     a_replay_that_was_read_again_and_not_tried_is_taken_back_whole,
+    a_replay_that_was_tried_is_not_taken_back_and_nothing_is_recorded,
     a_consumer_that_nobody_runs_is_forgotten_and_remembered,
 }
 
@@ -308,6 +310,22 @@ async fn a_replay_that_was_read_again_and_not_tried_is_taken_back_whole(fixture:
     assert_eq!(fixture.parked(NAME).await, 5);
     let back = operator.undo_replay(&who(), sent.action).await.expect("nobody has tried it");
     assert_eq!((back.events, fixture.parked(NAME).await), (5, 0));
+}
+
+async fn a_replay_that_was_tried_is_not_taken_back_and_nothing_is_recorded(fixture: Fixture) {
+    let engine = fixture.start("n-1", vec![secretary()]);
+    fixture.order(1, "a", 4).await;
+    caught_up(&fixture, NAME).await;
+    let sent = Hand::on(&fixture, NAME).await.replay(&Chosen::default()).await;
+    caught_up(&fixture, NAME).await;
+    engine.stop().await;
+    let (operator, every) = (operator(&fixture), ActionFilter::default());
+    let recorded = async || operator.actions(&every, None, 10).await.expect("they can be listed").actions;
+    let before = recorded().await;
+    let undone = operator.undo_replay(&who(), sent.action).await.expect("there is such an action");
+    assert_eq!((undone.action, undone.events), (0, 0));
+    assert_eq!(recorded().await, before);
+    assert_eq!(fixture.notes(1, "a").await, "p1234p1234");
 }
 
 async fn an_operator_who_dies_half_way_leaves_an_order_that_holds_and_doing_it_again_finishes_it(fixture: Fixture) {

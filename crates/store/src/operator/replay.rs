@@ -7,11 +7,12 @@
 
 use std::collections::HashSet;
 
+use super::desk::values;
 use super::in_hand::Again;
 use super::seek::{Chosen, Kept, Place, Steps};
 use super::{Operator, Verb, Who};
 use crate::error::Error;
-use crate::lanes::{Chunk, Lanes, Move, Which, holder};
+use crate::lanes::{Chunk, Lanes, Move, Which, holder, replayed};
 use crate::log::{Filter, LogRow, PAGE_MAX, Seq};
 use crate::write_set::{Claim, TenantBits};
 
@@ -92,7 +93,8 @@ impl Operator {
         Ok(Replayed { action: moved.action, events: moved.cleared, keys: would.keys })
     }
 
-    /// Takes back what an action sent once more, as far as nobody has tried it yet.
+    /// Takes back what an action sent once more, as far as nobody has tried it yet. Where nothing of it is left, nothing is
+    /// done and nothing recorded.
     pub async fn undo_replay(&self, who: &Who, action: i64) -> Result<Replayed, Error> {
         who.signed()?;
         let mut lanes = Lanes::open(&self.address).await?;
@@ -104,6 +106,9 @@ impl Operator {
         let Some(consumer) = done.consumer.filter(|_| done.verb == Verb::Replay.name()) else {
             return Err(refused("it sent no events to a consumer"));
         };
+        if !self.has_untried(&consumer, action).await? {
+            return Ok(Replayed { action: 0, events: 0, keys: 0 });
+        }
         let by = (consumer.as_str(), who, self.clock.now().unix_ms());
         let (found, held) = lanes
             .move_lanes(by, |found| {
@@ -117,6 +122,13 @@ impl Operator {
         let kept = Kept { was: found.lanes.clone(), to: found.lanes, cleared: events };
         lanes.release(&held, &kept.text()).await?;
         Ok(Replayed { action: held.action, events, keys: 0 })
+    }
+
+    /// Whether something that an action sent once more waits untried.
+    async fn has_untried(&self, consumer: &str, action: i64) -> Result<bool, Error> {
+        let mut desk = self.look().await?;
+        let sql = "SELECT 1 FROM karwan.parked WHERE consumer = $1 AND error = $2 AND attempts = 0 LIMIT 1";
+        Ok(desk.row(sql, values![consumer, replayed(action).as_str()]).await?.is_some())
     }
 
     /// Counts what a consumer has handled of chosen events; refuses more than can be sent at a time.

@@ -105,6 +105,25 @@ fn events_are_given_to_one_consumer_again_and_taken_back() {
     replay(&["--undo", "1"]).exits(0).prints("3 events of action 1 were taken back");
     assert_eq!((scene.count("SELECT count(*) FROM parked"), scene.count("SELECT count(*) FROM inbox")), (0, 3));
     assert_eq!(scene.places(), (3, 3), "nothing of it moved");
+    replay(&["--undo", "1"]).exits(1).says("it was undone before");
+}
+
+#[test]
+fn taking_back_a_replay_of_which_nothing_is_left_is_no_action() {
+    let scene = Scene::new();
+    let sent = ["--topic", SUBJECT, "--since", "1h", "--idempotency-safe", "--consumer", CLERK, "--yes"];
+    let replay = |args: &[&str]| scene.karwan(&[&["replay", "--reason", "INC-7"], args].concat());
+    replay(&sent).exits(0).prints("(action 1)");
+    // The consumer has tried them, and all failed.
+    scene.sql("UPDATE parked SET attempts = 1, error = 'no room'");
+    let nothing = "nothing to take back: all of action 1 was tried already";
+    for _ in 0..2 {
+        replay(&["--undo", "1"]).exits(0).prints(nothing);
+    }
+    assert_eq!(scene.count("SELECT count(*) FROM action"), 1);
+    assert_eq!(scene.count("SELECT count(*) FROM action WHERE undone_by IS NOT NULL"), 0);
+    assert_eq!((scene.count("SELECT count(*) FROM parked"), scene.places()), (3, (3, 3)));
+    replay(&["--undo", "7"]).exits(1).says("there is no such action");
 }
 
 #[test]
