@@ -121,12 +121,11 @@ impl Operator {
     ) -> Result<Vec<Judged>, Error> {
         who.signed()?;
         let members = self.selection(selection).await?.members;
-        let (began, all) = (Instant::now(), members.len());
+        let (mut pace, all) = (bulk.per_second.map(|rate| Pace::of(rate, Instant::now())), members.len());
         let mut judged = Vec::new();
         for (place, target) in members.into_iter().enumerate() {
-            if let Some(per_second) = bulk.per_second.filter(|rate| *rate > 0) {
-                let turn = Duration::from_secs_f64(place as f64 / f64::from(per_second));
-                tokio::time::sleep_until(began + turn).await;
+            if let Some(pace) = &mut pace {
+                tokio::time::sleep_until(pace.turn(Instant::now())).await;
             }
             let outcome = these(self.act(who, &target, deed).await)?;
             let one = Judged { target, outcome };
@@ -134,6 +133,25 @@ impl Operator {
             judged.push(one);
         }
         Ok(judged)
+    }
+}
+
+/// So many a second and no more, whatever happened before: time that was lost is not made up for.
+struct Pace {
+    every: Duration,
+    next: Instant,
+}
+
+impl Pace {
+    fn of(per_second: u32, now: Instant) -> Self {
+        Self { every: Duration::from_secs(1) / per_second.max(1), next: now }
+    }
+
+    /// When the next one's turn is.
+    fn turn(&mut self, now: Instant) -> Instant {
+        let turn = self.next.max(now);
+        self.next = turn + self.every;
+        turn
     }
 }
 
@@ -162,4 +180,52 @@ fn words(filter: &LetterFilter) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "all".to_owned() } else { parts.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::Pace;
+
+    /// When each of these has its turn, in milliseconds, where each takes so long.
+    fn turns(per_second: u32, took_ms: &[u64]) -> Vec<u128> {
+        let (began, mut spent) = (Instant::now(), Duration::ZERO);
+        let mut pace = Pace::of(per_second, began);
+        let turn = |took: &u64| {
+            let turn = pace.turn(began + spent) - began;
+            spent = turn + Duration::from_millis(*took);
+            turn.as_millis()
+        };
+        took_ms.iter().map(turn).collect()
+    }
+
+    #[test]
+    fn the_first_goes_at_once_and_the_others_at_the_rate() {
+        assert_eq!(turns(4, &[0; 5]), [0, 250, 500, 750, 1000]);
+        assert_eq!(turns(10_000, &[0; 21])[20], 2);
+    }
+
+    #[test]
+    fn what_takes_longer_than_the_rate_is_not_waited_for() {
+        assert_eq!(turns(10, &[300, 300, 0, 0]), [0, 300, 600, 700]);
+    }
+
+    /// A store that stood still is not flooded when it goes on.
+    #[test]
+    fn behind_one_that_took_long_nothing_is_made_up_for() {
+        assert_eq!(turns(2, &[0, 10_000, 0, 0, 0]), [0, 500, 10_500, 11_000, 11_500]);
+    }
+
+    #[test]
+    fn in_no_second_are_there_more_than_the_rate() {
+        for per_second in [1, 3, 7, 60] {
+            let took: Vec<u64> = (0..300).map(|number| number * 7 % 41).collect();
+            let turns = turns(per_second, &took);
+            let within = |from: u128| turns.iter().filter(|turn| (from..from + 999).contains(turn)).count();
+            assert!(turns.iter().all(|turn| within(*turn) <= per_second as usize), "{per_second}: {turns:?}");
+        }
+    }
 }

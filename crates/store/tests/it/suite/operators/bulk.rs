@@ -1,9 +1,11 @@
 //! Actions on many letters: those that were shown, and no other.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use karwan_store::Error;
 use karwan_store::operator::{Bulk, Deed, LetterFilter, State};
+use tokio::time::Instant;
 
 use super::{RETRY, ann, bury, handle, hold, letters, order_rows, park, state_of, target};
 use crate::fixture::Fixture;
@@ -83,6 +85,31 @@ async fn an_action_on_many_goes_on_past_those_that_are_refused(fixture: Fixture)
     let heard = heard.into_inner().expect("nobody panics");
     assert_eq!(heard, [(1, 4, true), (2, 4, false), (3, 4, true), (4, 4, true)]);
     assert_eq!(letters(&fixture).await.len(), 3);
+}
+
+/// By a clock that stands still while anything is done: what passes is what was waited for.
+#[test]
+fn so_many_letters_a_second_are_acted_on_and_no_more() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let fixture = crate::fixture::sqlite().await.expect("a file needs no server");
+        let hold = hold(&fixture).await;
+        for number in 0..5 {
+            let rows = order_rows(&fixture, 1, &format!("o-{number}"), 0).await;
+            park(&fixture, &hold, &rows[0]).await;
+        }
+        let selection = fixture.operator().select(&ann(), &of_mailer(), false).await.expect("it can be chosen");
+        let at = Mutex::new(Vec::new());
+        let told = |_: usize, _: usize, judged: &karwan_store::operator::Judged| {
+            assert!(judged.outcome.is_ok(), "{judged:?}");
+            at.lock().expect("nobody panics").push(Instant::now());
+        };
+        let bulk = Bulk { per_second: Some(2), told: &told };
+        fixture.operator().act_on_all(&ann(), selection.id, &Deed::Skip, bulk).await.expect("they can be skipped");
+        let at = at.into_inner().expect("nobody panics");
+        let between: Vec<Duration> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(between.len() == 4 && between.iter().all(|it| *it >= Duration::from_millis(500)), "{between:?}");
+    });
 }
 
 async fn a_wrong_action_on_many_touches_none(fixture: Fixture) {
