@@ -4,6 +4,7 @@
 //! time does it: a relay's, or that of a consumer which a stream feeds. A letter may be published twice around a crash; the
 //! broker knows it again by its id. One that the broker does not take waits, and holds back no other.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use karwan_store::effect;
 use karwan_store::stored::{self, Published};
 use karwan_store::write_set::LaneHold;
 
-use super::RELAYS;
+use super::{RELAYS, StreamPlan};
 use crate::engine::{Lease, Stopping, pause};
 use crate::leases::release;
 use crate::node::Shared;
@@ -60,6 +61,8 @@ impl Letters {
                     self.shared.admit_calls(&hold);
                     self.publish(&hold, &stopping).await;
                     self.shared.dismiss(&hold);
+                    // Whoever has it now says what waits, and why.
+                    self.say(&BTreeMap::new());
                 }
                 Ok(None) => {}
                 Err(error) => tracing::warn!(error = %error, "the lane of dead letters cannot be taken"),
@@ -71,11 +74,13 @@ impl Letters {
     async fn publish(&self, hold: &LaneHold, stopping: &Stopping) {
         while !stopping.is_now() && self.shared.calls_under(hold) {
             let wait = match self.pass().await {
-                Ok(Passed { fed, kept: None }) if fed > 0 => continue,
-                Ok(Passed { kept: None, .. }) => IDLE,
-                Ok(Passed { kept: Some((count, error)), .. }) => {
-                    tracing::warn!(count, error = %told(&error), "dead letters cannot be published; the store keeps them");
-                    BROKER_DOWN
+                Ok(Passed { fed, kept }) => {
+                    self.say(&kept);
+                    match kept.is_empty() {
+                        true if fed > 0 => continue,
+                        true => IDLE,
+                        false => BROKER_DOWN,
+                    }
                 }
                 Err(Stop::LaneLost) => return,
                 Err(Stop::Suspended | Stop::Paused(_)) => BROKER_DOWN,
@@ -92,6 +97,19 @@ impl Letters {
         }
         if stopping.is_now() {
             release(&self.shared, hold).await;
+        }
+    }
+
+    /// What keeps letters from their streams, and of which nothing does.
+    fn say(&self, kept: &Kept) {
+        for stream in self.topology.streams().iter().map(StreamPlan::letters) {
+            match kept.get(&stream) {
+                Some((count, error)) => {
+                    self.shared.troubles.met(&stream, error, self.shared.clock.now());
+                    tracing::warn!(%stream, count, error = %told(error), "dead letters cannot be published; the store keeps them");
+                }
+                None => self.shared.troubles.over(&stream),
+            }
         }
     }
 
@@ -116,14 +134,14 @@ impl Letters {
             let (names, ready): (Vec<_>, Vec<_>) = ready.into_iter().unzip();
             let told = self.sent(&ready).await;
             let silent = told.iter().all(|one| matches!(one, Err(BrokerError::NoAnswer { .. })));
-            for (name, told) in names.into_iter().zip(told) {
+            for ((name, letter), told) in names.into_iter().zip(&ready).zip(told) {
                 match told {
                     Ok(()) => done.push(name),
                     Err(error @ BrokerError::Refused { .. }) => {
                         tracing::error!(consumer = %name.0, event = %name.1, error = %error, "a dead letter is in no topic: the broker will never take it; the store keeps it");
                         done.push(name);
                     }
-                    Err(error) => passed.keep(error),
+                    Err(error) => passed.kept.entry(letter.stream.clone()).or_insert((0, error)).0 += 1,
                 }
             }
             store.mark_fed(&done).await?;
@@ -136,17 +154,20 @@ impl Letters {
     }
 
     /// A stream that is not there is made; its letters wait for the next time.
-    async fn mended(&self, passed: Passed) -> Passed {
-        let Some((_, BrokerError::StreamGone { stream })) = &passed.kept else { return passed };
-        let service = self.topology.streams().iter().find(|of| of.letters() == *stream).map(|of| of.service.as_str());
-        let own = self.topology.clone().of_services(&service.into_iter().collect::<Vec<_>>());
-        match own.apply(&self.broker).await {
-            Ok(_) => Passed { kept: None, fed: 0 },
-            Err(error) => {
-                tracing::error!(%stream, error = %told(&error), "a stream for dead letters cannot be made");
-                passed
+    async fn mended(&self, mut passed: Passed) -> Passed {
+        for plan in self.topology.streams() {
+            let stream = plan.letters();
+            let Some((count, BrokerError::StreamGone { .. })) = passed.kept.get(&stream) else { continue };
+            let count = *count;
+            match self.topology.clone().of_services(&[&plan.service]).apply(&self.broker).await {
+                Ok(_) => drop(passed.kept.remove(&stream)),
+                Err(error) => {
+                    tracing::error!(%stream, error = %told(&error), "a stream for dead letters cannot be made");
+                    passed.kept.insert(stream, (count, error));
+                }
             }
         }
+        passed
     }
 
     fn topic(&self, consumer: String, dead: Dead) -> Topic {
@@ -184,23 +205,12 @@ impl Letters {
 struct Passed {
     /// So many wait for nothing any more.
     fed: usize,
-    /// How many were not taken, and why the first of them was not.
-    kept: Option<(usize, BrokerError)>,
+    /// What was not taken.
+    kept: Kept,
 }
 
-impl Passed {
-    fn keep(&mut self, error: BrokerError) {
-        match &mut self.kept {
-            // A stream that is missing can be made.
-            Some((count, first)) if !is_gone(&error) || is_gone(first) => *count += 1,
-            kept => *kept = Some((kept.as_ref().map_or(0, |(count, _)| *count) + 1, error)),
-        }
-    }
-}
-
-fn is_gone(error: &BrokerError) -> bool {
-    matches!(error, BrokerError::StreamGone { .. })
-}
+/// By stream, how many letters were not taken, and why the first of them was not.
+type Kept = BTreeMap<String, (usize, BrokerError)>;
 
 /// Where a dead letter goes.
 enum Topic {

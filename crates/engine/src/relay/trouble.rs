@@ -1,5 +1,5 @@
-//! What keeps streams from being published to, for whoever asks whether a process is well. In memory alone: it is about now,
-//! and about this process.
+//! What keeps streams, those of dead letters among them, from being published to, for whoever asks whether a process is well. In
+//! memory alone: it is about now, and about this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use karwan_envelope::time::Timestamp;
 
 use crate::worker::told;
 
-/// A stream that takes nothing.
+/// A stream that takes nothing, or not everything: letters that a login may not publish hold back no others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// The stream.

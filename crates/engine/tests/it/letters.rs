@@ -161,6 +161,9 @@ fn a_letter_that_is_denied_holds_back_no_other() {
         let unfed = async || fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
         let left = until("what is told", async || Some(unfed().await).filter(|left| left.len() == 3)).await;
         assert!(left.iter().all(|(_, dead)| dead.event.subject == "shop.sales.order.placed.v1"), "{left:?}");
+        let troubles = engine.relay_troubles();
+        let met = until("a trouble", async || troubles.now().into_iter().next()).await;
+        assert_eq!((&*met.stream, met.code), ("SALES_DLQ", "broker-denied"), "of parcels nothing is wrong");
         engine.stop().await;
         // Somebody who may, publishes them.
         let relay = Relay::new(login(&server, "sales-service").await, topology());
@@ -168,6 +171,33 @@ fn a_letter_that_is_denied_holds_back_no_other() {
         let engine = fixture.start_work("n-2", Work::new().relay(relay));
         let fed = async || Some(keeper.last_sequence("SALES_DLQ").await.expect("it can be asked"));
         until("the letters of orders", async || fed().await.filter(|last| *last == 3)).await;
+        engine.stop().await;
+    });
+}
+
+/// A stream of that name that does not take the topic is nothing that waiting mends; one that is missing is made.
+#[test]
+fn a_stream_that_takes_no_letters_is_a_trouble_until_it_takes_them() {
+    on_sqlite(async |fixture: Fixture| {
+        let Some(server) = server(Options::default()) else { return };
+        let relay = Relay::new(broker(&server).await, topology());
+        let engine = fixture.start_work("n-1", Work::new().consumer(hopeless()).relay(relay));
+        fixture.order(1, "o-1", 0).await;
+        given_up(&fixture, 1).await;
+        letter(&server, "SALES_DLQ").await;
+        let troubles = engine.relay_troubles();
+        until("no trouble", async || troubles.now().is_empty().then_some(())).await;
+        let keeper = broker(&server).await;
+        keeper.delete_stream("SALES_DLQ").await.expect("it can be deleted");
+        keeper.make_plain_stream("SALES_DLQ", "shop.sales.order.changed.v1.dlq").await.expect("it can be made");
+        fixture.order(1, "o-2", 0).await;
+        given_up(&fixture, 2).await;
+        let met = until("a trouble", async || troubles.now().into_iter().next()).await;
+        assert_eq!(met.stream, "SALES_DLQ", "{met:?}");
+        assert!(met.why.contains("does not take shop.sales.order.placed.v1.dlq"), "{met:?}");
+        keeper.delete_stream("SALES_DLQ").await.expect("it can be deleted");
+        until("its end", async || troubles.now().is_empty().then_some(())).await;
+        letter(&server, "SALES_DLQ").await;
         engine.stop().await;
     });
 }
