@@ -63,12 +63,17 @@ pub struct Args {
     #[arg(long)]
     seed: Option<u64>,
     /// No kill after so many minutes
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    minutes: Option<u64>,
+    #[arg(long, value_parser = minutes)]
+    minutes: Option<f64>,
     /// Leave a rule out, to see what goes wrong without it
     #[cfg(feature = "trial")]
     #[arg(long)]
     without: Option<trial::Rule>,
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes = text.parse().ok().filter(|minutes| (0.01..=10_000.0).contains(minutes));
+    minutes.ok_or_else(|| format!("`{text}` is not a number of minutes from 0.01 to 10000"))
 }
 
 impl Args {
@@ -84,7 +89,7 @@ impl Args {
 
     fn size(&self) -> Size {
         let kills = self.kills.unwrap_or(if self.minutes.is_some() { u64::MAX } else { KILLS });
-        Size { kills, ms: self.minutes.map_or(u64::MAX, |minutes| minutes * 60_000) }
+        Size { kills, ms: self.minutes.map_or(u64::MAX, |minutes| (minutes * 60_000.0) as u64) }
     }
 }
 
@@ -124,7 +129,8 @@ pub fn run(args: &Args) -> Outcome {
 
 fn again(args: &Args, seed: u64) -> String {
     let mut text = format!("karwan chaos --seed {seed}");
-    for (option, value) in [("kills", args.kills), ("minutes", args.minutes)] {
+    let (kills, minutes) = (args.kills.map(|it| it.to_string()), args.minutes.map(|it| it.to_string()));
+    for (option, value) in [("kills", kills), ("minutes", minutes)] {
         if let Some(value) = value {
             write!(text, " --{option} {value}").expect("a string takes any text");
         }

@@ -62,6 +62,28 @@ fn five_kills_lose_double_and_reorder_nothing() {
     }
 }
 
+/// The plan of this seed kills until the time is over, a moment after everybody has begun.
+#[test]
+fn after_so_many_minutes_nobody_is_killed_any_more() {
+    if servers().is_none() {
+        return;
+    }
+    let (code, stdout, stderr) = texts(followed(chaos(&["--minutes", "0.03", "--seed", "7"])));
+    assert_eq!(code, Some(0), "{stdout}\n{stderr}");
+    let kills = stdout.strip_prefix("seed 7: ").and_then(|rest| rest.split(' ').next());
+    let kills: u64 = kills.and_then(|kills| kills.parse().ok()).unwrap_or_else(|| panic!("{stdout}"));
+    // One has a second and a half before the next.
+    assert!((1..=12).contains(&kills), "{stdout}");
+    assert!(stdout.contains("well: nothing is lost, applied twice or out of order\n"), "{stdout}");
+}
+
+#[test]
+fn a_time_that_is_none_is_bad_usage() {
+    for wrong in ["0", "no", "-1", "NaN", "inf"] {
+        crate::karwan::karwan(&["chaos", &format!("--minutes={wrong}")]).exits(64).says("0.01 to 10000");
+    }
+}
+
 #[test]
 fn a_machine_without_a_server_is_told_what_to_do() {
     let output = chaos(&["--kills", "1"]).env("KARWAN_NATS_BIN", "nowhere").output().expect("the binary starts");

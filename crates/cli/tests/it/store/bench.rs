@@ -246,6 +246,22 @@ fn relaying_is_measured_against_publishing_and_held_beside_producers() {
     karwan(&[&args[..], &["--rate", "100"]].concat()).exits(64).says("--minutes");
 }
 
+/// On the server that it is meant for.
+#[test]
+fn relaying_in_batches_is_measured_on_a_server_that_synchronises_before_it_answers() {
+    let Some(broker) = Nats::start(NatsOptions { sync_always: true, ..NatsOptions::default() }).or_skip() else {
+        return;
+    };
+    let (_folder, address) = file();
+    let args = ["bench", "relay", "--durable", "--store", &address, "--broker", &broker.url()];
+    let figures = karwan(&[&args[..], &FEW[..]].concat()).exits(0).json();
+    has_figures(&figures, &RATES);
+    let [rate, base, ratio] = RATES.map(|figure| figures[figure].as_f64().expect("a number"));
+    assert!(rate > 0.0 && (ratio - rate / base).abs() < 1e-9, "one pair: {figures}");
+    assert_eq!((&figures["mode"], &figures["events"]), (&"durable".into(), &600.into()));
+    assert!(figures["aim"].as_str().is_some_and(|aim| aim.contains("at least 5")), "{figures}");
+}
+
 /// a rate says little without what it was measured on, and what a commit waited for.
 #[test]
 fn relaying_is_told_with_what_a_commit_of_the_database_waits_for() {
