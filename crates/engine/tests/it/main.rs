@@ -21,6 +21,7 @@ mod lives;
 mod logins;
 mod lossy;
 mod neighbours;
+mod nobody_listens;
 mod observed;
 mod own_tables;
 mod parking;
