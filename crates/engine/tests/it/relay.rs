@@ -8,7 +8,7 @@ use karwan_broker::{Broker, Delivery, Mode, Settings, Start, Subscription, Topol
 use karwan_engine::{Consumer, Engine, Received, Relay, Verdict, Work};
 use karwan_store::consumer::Lane;
 use karwan_store::log::Filter;
-use karwan_store::operator::{Operator, Who};
+use karwan_store::operator::{Deed, Operator, Target, Who};
 use karwan_store::{Error, Facts, TenantTx};
 use karwan_testkit::nats::{Options, Server};
 
@@ -29,6 +29,8 @@ on_both! {
     of_several_keys_that_the_broker_refuses_none_loses_a_successor,
     a_relay_with_more_waiting_keys_than_it_knows_publishes_nothing_new_and_says_so,
     an_event_is_locked_away_after_fifty_attempts_over_six_hours_and_not_before,
+    what_was_locked_away_is_published_after_its_fix_in_the_order_of_its_key,
+    what_was_locked_away_and_overtaken_is_published_for_whoever_says_that_order_does_not_matter,
     a_full_broker_loses_nothing,
     a_relay_that_is_paused_publishes_nothing_until_it_is_resumed,
     in_durable_mode_too_everything_arrives_once_and_in_order,
@@ -299,6 +301,17 @@ async fn change_large(fixture: &Fixture, number: usize, revisions: std::ops::Ran
     unit.await.expect("it can be placed");
 }
 
+/// It takes messages of any size from now on.
+fn heal(server: &Server) {
+    server.stop();
+    let file = server.directory().join("nats.conf");
+    let text = std::fs::read_to_string(&file).expect("it has a configuration");
+    let healed: String =
+        text.lines().filter(|line| !line.starts_with("max_payload")).map(|it| format!("{it}\n")).collect();
+    std::fs::write(&file, healed).expect("it can be written");
+    server.start_again();
+}
+
 async fn an_event_that_the_broker_refuses_holds_back_its_key_alone(fixture: Fixture) {
     let Some((server, engine)) = refused(&fixture, 1).await else { return };
     change(&fixture, 1..4, 1..=3).await;
@@ -322,13 +335,7 @@ async fn a_relay_with_more_waiting_keys_than_it_knows_publishes_nothing_new_and_
     let Some((server, engine)) = refused(&fixture, 5).await else { return };
     until("five keys that wait", async || (parked(&fixture).await.len() == 10).then_some(())).await;
     engine.stop().await;
-    server.stop();
-    let file = server.directory().join("nats.conf");
-    let text = std::fs::read_to_string(&file).expect("it has a configuration");
-    let healed: String =
-        text.lines().filter(|line| !line.starts_with("max_payload")).map(|it| format!("{it}\n")).collect();
-    std::fs::write(&file, healed).expect("it can be written");
-    server.start_again();
+    heal(&server);
     for number in 0..5 {
         change_large(&fixture, number, 3..=3).await;
     }
@@ -381,6 +388,67 @@ async fn an_event_is_locked_away_after_fifty_attempts_over_six_hours_and_not_bef
     assert!(fixture.dead("relay.SALES").await[0].event.attempts > 50);
     let labels = "service=\"relay\",topic=\"shop.sales.order.changed.v1\",subscription=\"relay.SALES\"";
     assert_eq!(depths(&fixture).await, [format!("shop_dlq_depth{{{labels}}} 1")]);
+    engine.stop().await;
+}
+
+/// The first of an order's two revisions is locked away, the other one waits, and the broker was healed since; nobody relays.
+async fn locked_away(fixture: &Fixture) -> Option<(Server, Target)> {
+    let (server, engine) = refused(fixture, 1).await?;
+    until("both of its key", async || (parked(fixture).await.len() == 2).then_some(())).await;
+    engine.stop().await;
+    fixture.sql(
+        "UPDATE parked SET attempts = 60 WHERE attempts > 0",
+        "UPDATE karwan.parked SET attempts = 60 WHERE attempts > 0",
+    );
+    fixture.parked_for_hours(7).await;
+    fixture.clock.advance_ms(60 * 60 * 1000);
+    let engine = start(fixture, &server, "n-1").await;
+    let dead = async || fixture.dead("relay.SALES").await.pop();
+    let dead = until("what is locked away", dead).await;
+    until("its successor's first attempt", async || (parked(fixture).await[0].attempts > 0).then_some(())).await;
+    engine.stop().await;
+    heal(&server);
+    Some((server, Target { consumer: "relay.SALES".to_owned(), event: dead.event.event }))
+}
+
+/// What is in the stream of the order that was refused.
+fn refused_revisions(messages: &[Delivery]) -> Vec<i64> {
+    revisions(messages).into_iter().find(|(order, _)| order.contains("xxx")).map(|it| it.1).unwrap_or_default()
+}
+
+fn desk(fixture: &Fixture) -> (Operator, Who) {
+    let who = Who { actor: "ann".to_owned(), reason: "INC-7".to_owned() };
+    (Operator::new(&fixture.owner, vec![shop::catalogue()]), who)
+}
+
+/// the way back.
+async fn what_was_locked_away_is_published_after_its_fix_in_the_order_of_its_key(fixture: Fixture) {
+    let Some((server, target)) = locked_away(&fixture).await else { return };
+    let (operator, who) = desk(&fixture);
+    let retried = operator.act(&who, &target, &Deed::Retry { out_of_order: false }).await;
+    retried.expect("its successor waits: order is kept");
+    assert_eq!(fixture.dead("relay.SALES").await, []);
+    change_large(&fixture, 0, 3..=3).await;
+    fixture.clock.advance_ms(60 * 60 * 1000);
+    let engine = start(&fixture, &server, "n-2").await;
+    let messages = filled(&server, "SALES", 4).await;
+    assert_eq!((messages.len(), refused_revisions(&messages)), (4, vec![1, 2, 3]));
+    until("nothing that waits", async || parked(&fixture).await.is_empty().then_some(())).await;
+    engine.stop().await;
+}
+
+async fn what_was_locked_away_and_overtaken_is_published_for_whoever_says_that_order_does_not_matter(fixture: Fixture) {
+    let Some((server, target)) = locked_away(&fixture).await else { return };
+    fixture.clock.advance_ms(60 * 60 * 1000);
+    let engine = start(&fixture, &server, "n-2").await;
+    assert_eq!(refused_revisions(&filled(&server, "SALES", 2).await), [2], "its key went on without it");
+    until("nothing that waits", async || parked(&fixture).await.is_empty().then_some(())).await;
+    let (operator, who) = desk(&fixture);
+    let refused = operator.act(&who, &target, &Deed::Retry { out_of_order: false }).await;
+    assert!(matches!(refused, Err(Error::OutOfOrder { .. })), "{refused:?}");
+    operator.act(&who, &target, &Deed::Retry { out_of_order: true }).await.expect("it was said");
+    assert_eq!(refused_revisions(&filled(&server, "SALES", 3).await), [2, 1]);
+    assert_eq!(fixture.dead("relay.SALES").await, []);
     engine.stop().await;
 }
 
