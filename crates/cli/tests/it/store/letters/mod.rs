@@ -20,6 +20,7 @@ mod keys;
 mod many;
 mod one;
 mod outbox;
+mod prompts;
 mod repair;
 mod scene;
 mod shown;
