@@ -62,6 +62,8 @@ pub struct Fixture {
 /// The store of a producer, whose relay feeds a stream.
 struct Source {
     store: Store,
+    owner: Address,
+    spans: Told,
     relay: Engine,
     broker: Broker,
     _server: Server,
@@ -150,8 +152,9 @@ pub async fn fed() -> Option<Fixture> {
     let relay = Relay::new(broker.clone(), Topology::of(&shop::catalogue()));
     // By a clock of its own: what moves a test's leases leaves the relay alone.
     let relay = producer.start_work("relay", Work::new().relay(relay));
-    let (store, folder) = (producer.store.clone(), producer._folder.take());
-    Some(Fixture { source: Some(Source { store, relay, broker, _server: server, _folder: folder }), ..consumer })
+    let (store, owner, spans) = (producer.store.clone(), producer.owner.clone(), producer.spans.clone());
+    let source = Source { store, owner, spans, relay, broker, _server: server, _folder: producer._folder.take() };
+    Some(Fixture { source: Some(source), ..consumer })
 }
 
 /// Runs one test on a runtime of its own; no fixture is a skipped test.
@@ -181,6 +184,18 @@ impl Fixture {
     /// Where events are committed.
     pub fn producer(&self) -> &Store {
         self.source.as_ref().map_or(&self.store, |source| &source.store)
+    }
+
+    /// Where events are committed, as its owner opens it.
+    pub fn producers_owner(&self) -> &Address {
+        self.source.as_ref().map_or(&self.owner, |source| &source.owner)
+    }
+
+    /// Spans that were told of where events are committed, and where they are handled.
+    pub fn all_spans(&self) -> Vec<SpanRecord> {
+        let told = |spans: &Told| spans.lock().expect("nobody panics").clone();
+        let committed = self.source.as_ref().map(|source| told(&source.spans)).unwrap_or_default();
+        [committed, told(&self.spans)].concat()
     }
 
     /// The broker that feeds consumers, where one does.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use karwan_engine::FedConsumer;
+use karwan_engine::fed_consumer::Error;
 use karwan_envelope::mint::OsRandom;
 use karwan_store::Operator;
 use karwan_store::operator::{Chosen, Moved, Place, Replayed, Who};
@@ -38,9 +39,13 @@ impl Hand {
     }
 
     pub async fn seek(&self, place: Place) -> Moved {
+        self.try_seek(place).await.expect("it can be moved")
+    }
+
+    pub async fn try_seek(&self, place: Place) -> Result<Moved, Error> {
         match &self.fed {
-            Some(fed) => fed.seek(&who(), place).await.expect("it can be moved"),
-            None => self.operator.seek(&who(), self.name, place).await.expect("it can be moved"),
+            Some(fed) => fed.seek(&who(), place).await,
+            None => Ok(self.operator.seek(&who(), self.name, place).await?),
         }
     }
 
@@ -64,12 +69,13 @@ impl Hand {
     }
 
     pub async fn replay(&self, chosen: &Chosen) -> Replayed {
+        self.try_replay(chosen).await.expect("it can be sent")
+    }
+
+    pub async fn try_replay(&self, chosen: &Chosen) -> Result<Replayed, Error> {
         match &self.fed {
-            Some(fed) => fed.replay(&who(), Place::Start, chosen, &|_, _| {}).await.expect("it can be sent"),
-            None => {
-                let sent = self.operator.replay(&who(), self.name, (Place::Start, chosen), &|_, _| {}).await;
-                sent.expect("it can be sent")
-            }
+            Some(fed) => fed.replay(&who(), Place::Start, chosen, &|_, _| {}).await,
+            None => Ok(self.operator.replay(&who(), self.name, (Place::Start, chosen), &|_, _| {}).await?),
         }
     }
 }

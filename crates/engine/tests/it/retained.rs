@@ -20,6 +20,12 @@ on_both! {
     what_was_given_up_is_retried_after_its_rows_were_dropped_by_whoever_says_that_order_does_not_matter,
 }
 
+fed_too! {
+    what_is_parked_is_handled_when_it_is_due_after_its_rows_were_dropped,
+    what_an_operator_retries_is_handled_after_its_rows_were_dropped,
+    what_was_given_up_is_retried_after_its_rows_were_dropped_by_whoever_says_that_order_does_not_matter,
+}
+
 const NAME: &str = "sales-service.secretary";
 const DAY_MS: i64 = 86_400_000;
 
@@ -76,9 +82,9 @@ fn operator(fixture: &Fixture) -> Operator {
     Operator::new(&fixture.owner, vec![shop::catalogue()]).with_clock(fixture.clock.clone())
 }
 
-/// The changes of order `bad`, in order.
+/// The changes of order `bad` in the log where they were committed, in order. A stream that has all of it has the same places.
 async fn changes(fixture: &Fixture) -> Vec<LogRow> {
-    let relay = fixture.store.relay();
+    let relay = fixture.producer().relay();
     let safe = relay.safe().await.expect("it can be asked");
     let rows = relay.rows(0, safe, &Filter::default(), 1000).await.expect("it can be read");
     rows.into_iter().filter(|row| row.key == "bad" && row.subject.contains("changed")).collect()
@@ -89,17 +95,24 @@ async fn drop_rows(fixture: &Fixture, rows: &[LogRow]) {
     // A database drops whole stretches of the log: the next row begins another one.
     fixture.sql("SELECT 1", "SELECT setval('karwan.log_seq', 1000000)");
     fixture.order(1, "younger", 1).await;
-    let relay = fixture.store.relay();
-    let end = relay.end().await.expect("the log has an end").seq;
+    let end = fixture.end().await;
     until("saved positions", async || {
-        let positions = relay.positions(NAME).await.expect("they can be asked for");
+        let positions = fixture.store.relay().positions(NAME).await.expect("they can be asked for");
         (!positions.is_empty() && positions.iter().all(|position| *position >= end)).then_some(())
     })
     .await;
     let later = ManualClock::at(Timestamp::from_unix_ms(rows[0].at + 31 * DAY_MS + 60_000));
-    let operator = Operator::new(&fixture.owner, Vec::new()).with_clock(Arc::new(later));
-    let ran = operator.retain(&who(), &Days::default(), &mut Nothing, &|_, _| {}).await.expect("it can run");
-    assert!(ran.floor >= rows[rows.len() - 1].seq, "{ran:?}");
+    let operator = Operator::new(fixture.producers_owner(), Vec::new()).with_clock(Arc::new(later));
+    // A relay holds what it has not saved as published.
+    until("retention", async || {
+        let ran = operator.retain(&who(), &Days::default(), &mut Nothing, &|_, _| {}).await.expect("it can run");
+        (ran.floor >= rows[rows.len() - 1].seq).then_some(())
+    })
+    .await;
+    if let Some(broker) = fixture.broker() {
+        let end = broker.last_sequence("SALES").await.expect("it can be asked");
+        broker.drop_before("SALES", end).await.expect("a stream forgets, too");
+    }
     assert_eq!(changes(fixture).await, [], "rows are left");
 }
 
@@ -116,7 +129,7 @@ async fn until_noted(fixture: &Fixture, notes: &str) {
 async fn three_parked_and_dropped(fixture: &Fixture, secretary: &Secretary) -> (Engine, Vec<LogRow>) {
     let engine = secretary.start(fixture, "n-1");
     fixture.order(1, "bad", 4).await;
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     let rows = changes(fixture).await;
     assert_eq!((rows.len(), fixture.notes(1, "bad").await.as_str(), fixture.parked(NAME).await), (4, "1", 3));
     drop_rows(fixture, &rows).await;
@@ -133,7 +146,7 @@ async fn what_is_parked_is_handled_when_it_is_due_after_its_rows_were_dropped(fi
     fixture.clock.advance_ms(DAY_MS);
     let engine = secretary.start(&fixture, "n-2");
     until_noted(&fixture, "1234").await;
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!((fixture.parked(NAME).await, fixture.notes(1, "bad").await.as_str()), (0, "1234"));
     assert!(rows.iter().all(|row| secretary.was_given(row)), "{:?}", secretary.handled);
     engine.stop().await;
@@ -148,7 +161,7 @@ async fn what_an_operator_retries_is_handled_after_its_rows_were_dropped(fixture
     let retried = operator(&fixture).act(&who(), &target, &Deed::Retry { out_of_order: false }).await;
     retried.expect("its key has waited: order is kept");
     until_noted(&fixture, "1234").await;
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!((fixture.parked(NAME).await, fixture.notes(1, "bad").await.as_str()), (0, "1234"));
     assert!(rows.iter().all(|row| secretary.was_given(row)), "{:?}", secretary.handled);
     engine.stop().await;
@@ -161,7 +174,7 @@ async fn what_was_given_up_is_retried_after_its_rows_were_dropped_by_whoever_say
     let secretary = Secretary::failing(Verdict::Dead("never".to_owned()));
     let engine = secretary.start(&fixture, "n-1");
     fixture.order(1, "bad", 4).await;
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     let rows = changes(&fixture).await;
     assert_eq!((rows.len(), fixture.notes(1, "bad").await.as_str()), (4, "134"));
     drop_rows(&fixture, &rows).await;
@@ -174,7 +187,7 @@ async fn what_was_given_up_is_retried_after_its_rows_were_dropped_by_whoever_say
     let retried = operator.act(&who(), &target, &Deed::Retry { out_of_order: true }).await;
     retried.expect("it was said");
     until_noted(&fixture, "1342").await;
-    engine.settle().await.expect("it settles");
+    fixture.settle(&engine).await;
     assert_eq!((fixture.dead(NAME).await.len(), fixture.notes(1, "bad").await.as_str()), (0, "1342"));
     assert!(secretary.was_given(&rows[1]), "{:?}", secretary.handled);
     engine.stop().await;
