@@ -3,7 +3,7 @@
 use karwan_store::Error;
 use karwan_store::consumer::Dead;
 use karwan_store::log::LogRow;
-use karwan_store::operator::{Deed, LetterFilter, Operator, State};
+use karwan_store::operator::{Deed, LetterFilter, Operator, Place, State};
 use karwan_store::retention::{Days, What};
 use karwan_store::write_set::LaneHold;
 
@@ -17,6 +17,8 @@ on_both! {
     what_was_set_aside_is_undone_after_its_rows_were_dropped,
     an_undone_skip_is_handled_from_its_own_envelope_after_its_rows_were_dropped,
     an_undo_is_refused_with_the_reason_once_the_letter_is_not_kept,
+    a_retry_that_nobody_tried_is_undone_after_its_rows_were_dropped,
+    a_consumer_is_not_taken_back_to_where_its_rows_were_dropped,
 }
 
 /// A parked event that is skipped and a dead one that is quarantined: their rows, and the actions.
@@ -103,5 +105,42 @@ async fn an_undo_is_refused_with_the_reason_once_the_letter_is_not_kept(fixture:
             assert!(error.to_string().contains(&action.to_string()), "{error}");
         }
     }
+    assert_eq!(state_of(&fixture).await, before, "a refused undo changes nothing");
+}
+
+async fn a_retry_that_nobody_tried_is_undone_after_its_rows_were_dropped(fixture: Fixture) {
+    let [parked, dead] = [order_rows(&fixture, 1, "o-1", 0).await, order_rows(&fixture, 1, "o-2", 0).await]
+        .map(|mut rows| rows.remove(0));
+    let first = hold(&fixture).await;
+    park(&fixture, &first, &parked).await;
+    bury(&fixture, &first, &dead).await;
+    let (before, operator) = (letters(&fixture).await, fixture.operator());
+    let waits = operator.act(&ann(), &target(&parked), &RETRY).await.expect("it is parked");
+    let died = operator.act(&ann(), &target(&dead), &RETRY).await.expect("nothing of its key came after it");
+    next_stretch(&fixture).await;
+    // A retry unseats whoever has the lane.
+    finish(&fixture, &hold(&fixture).await).await;
+    let rows = [parked, dead];
+    let operator = after_days(&fixture, &rows, 31);
+    assert!(retain(&operator, &Days::default()).await.floor >= rows[1].seq);
+    assert!(fixture.log().await.iter().all(|row| row.seq > rows[1].seq), "rows are left");
+    for action in [waits, died] {
+        operator.undo(&ann(), action, false).await.expect("nobody has tried it");
+    }
+    assert_eq!(letters(&fixture).await, before);
+}
+
+async fn a_consumer_is_not_taken_back_to_where_its_rows_were_dropped(fixture: Fixture) {
+    let rows = order_rows(&fixture, 1, "o-1", 3).await;
+    let lane = hold(&fixture).await;
+    fixture.store.save_position(&lane, rows[0].seq, true).await.expect("the lane is held");
+    let operator = fixture.operator();
+    next_stretch(&fixture).await;
+    let forth = operator.seek(&ann(), "mailer", Place::End).await.expect("it can go forth");
+    let operator = after_days(&fixture, &rows, 31);
+    assert!(retain(&operator, &Days::default()).await.floor >= rows[3].seq);
+    let before = state_of(&fixture).await;
+    let back = operator.undo_seek(&ann(), "mailer", Some(forth.action)).await;
+    assert!(matches!(back, Err(Error::BelowFloor { asked, .. }) if asked == rows[0].seq), "{back:?}");
     assert_eq!(state_of(&fixture).await, before, "a refused undo changes nothing");
 }
