@@ -151,7 +151,7 @@ async fn whole(request: hyper::Request<Incoming>) -> Result<Request, Response> {
     let body = body.map_err(|_| Response::text(StatusCode::REQUEST_TIMEOUT, "the body took too long"))?;
     let body = body.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            let text = format!("a body has at most {BODY_BYTES_MAX} bytes");
+            let text = format!("a body has at most {BODY_BYTES_MAX} bytes (docs/errors/http-too-large.md)");
             Response::text(StatusCode::PAYLOAD_TOO_LARGE, text)
         } else {
             Response::text(StatusCode::BAD_REQUEST, "the body broke off")

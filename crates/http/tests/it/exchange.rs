@@ -98,7 +98,7 @@ async fn a_client_tells_what_was_never_sent_from_what_may_have_been_done() {
 
 #[test]
 fn every_code_has_a_page() {
-    for code in ["http-address", "http-unreachable", "http-no-answer", "http-broken"] {
+    for code in ["http-address", "http-unreachable", "http-no-answer", "http-broken", "http-too-large"] {
         let page = format!("{}/../../docs/errors/{code}.md", env!("CARGO_MANIFEST_DIR"));
         assert!(std::path::Path::new(&page).is_file(), "{page}");
     }

@@ -1,11 +1,15 @@
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use karwan_http::signature::signature;
+use karwan_http::server::BODY_BYTES_MAX;
+use karwan_http::signature::{AGE_SECONDS_MAX, signature};
+use karwan_sandbox::{gateway, locks, messages};
 use serde_json::Value;
 
 use super::{Node, ask, begin, exposition, pause, signal, try_ask};
 use crate::folder::Folder;
+use crate::karwan::root;
 
 #[test]
 fn a_node_is_alive_and_ready_and_says_what_it_counts() {
@@ -133,6 +137,64 @@ fn a_webhook_that_nobody_signed_is_refused_with_its_code() {
     assert_eq!(status, 400, "signed, and nonsense: {said}");
     assert_eq!(node.ask("POST", "/webhooks/v1/nobody", &[], body).0, 404);
     assert_eq!(node.ask("POST", "/webhooks/v2/sandpay", &[], body).0, 404);
+}
+
+/// What a vendor is called, how it signs, and what it is told whose signature is none.
+const VENDORS: [(&str, &str, &str, &str); 3] = [
+    ("sandpay", gateway::WEBHOOK_HEADER, gateway::WEBHOOK_SECRET, "MELMASTOON.PAYMENT.WEBHOOK_SIGNATURE_INVALID"),
+    ("latch", locks::WEBHOOK_HEADER, locks::WEBHOOK_SECRET, "MELMASTOON.LOCK.WEBHOOK_SIGNATURE_INVALID"),
+    (
+        "sandbox",
+        messages::WEBHOOK_HEADER,
+        messages::WEBHOOK_SECRET,
+        "MELMASTOON.NOTIFICATION.WEBHOOK_SIGNATURE_INVALID",
+    ),
+];
+
+/// R-268: unsigned, forged, kept by somebody, unreadable, too long, for nobody: each has a code with a page, and leaves nothing.
+#[test]
+fn a_webhook_that_is_refused_is_told_why_and_leaves_nothing() {
+    let folder = Folder::new();
+    let node = Node::up(&folder.at("data"), &["--empty"]);
+    let before = node.control("status")["position"].clone();
+    let check = |path: &str, headers: &[(&str, &str)], body: &str, expected: (u16, &str)| {
+        let (status, said) = node.ask("POST", path, headers, body);
+        assert_eq!((status, said.contains(expected.1)), (expected.0, true), "{path} {headers:?}: {said}");
+        let page = std::fs::read_to_string(root().join(format!("docs/errors/{}.md", expected.1)));
+        assert!(page.is_ok_and(|page| page.starts_with(&format!("# {}\n", expected.1))), "{} has a page", expected.1);
+    };
+    let long = "x".repeat(BODY_BYTES_MAX + 1);
+    for (provider, header, secret, unsigned) in VENDORS {
+        let (path, body) = (format!("/webhooks/v1/{provider}"), r#"{"id":"n-1"}"#);
+        let signed = |secret: &str, at: u64, body: &str| signature(secret, at, body.as_bytes());
+        let kept = signed(secret, now() - AGE_SECONDS_MAX - 60, body);
+        for forged in [signed("another secret", now(), body), signed(secret, now(), "another body"), kept] {
+            check(&path, &[(header, &forged)], body, (401, unsigned));
+        }
+        check(&path, &[], body, (401, unsigned));
+        check(&path, &[("x-signature", &signed(secret, now(), body))], body, (401, unsigned));
+        let good = signed(secret, now(), body);
+        check(&path, &[(header, &good)], body, (400, "MELMASTOON.GENERAL.VALIDATION_FAILED"));
+        check(&path, &[(header, &signed(secret, now(), &long))], &long, (413, "http-too-large"));
+        check("/webhooks/v1/nobody", &[(header, &good)], body, (404, "MELMASTOON.EDGE.PROVIDER_UNKNOWN"));
+        check(&format!("/webhooks/v2/{provider}"), &[(header, &good)], body, (404, "MELMASTOON.EDGE.NOT_FOUND"));
+    }
+    assert_eq!(node.control("status")["position"], before, "something was written");
+    assert_eq!(node.stop(), Some(0));
+}
+
+#[test]
+fn every_code_of_the_edge_has_a_page_and_a_row() {
+    let read =
+        |path: &str| std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let source = ["edge", "webhooks"].map(|name| read(&format!("crates/cli/src/up/{name}.rs"))).concat();
+    let codes: BTreeSet<&str> = source.split('"').filter(|text| text.starts_with("MELMASTOON.")).collect();
+    assert!(codes.len() >= 8, "{codes:?}");
+    let index = read("docs/errors/README.md");
+    for code in codes {
+        assert!(read(&format!("docs/errors/{code}.md")).starts_with(&format!("# {code}\n")), "{code}");
+        assert!(index.contains(&format!("[{code}]({code}.md)")), "{code}");
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "signatures are of the machine's time")]

@@ -21,6 +21,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -160,6 +161,25 @@ impl Drop for Node {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// Puts another document for one that a stopped node keeps in its own directory, or beside it: for what its own vendors never do.
+pub fn change<D: karwan::Document>(data: &Path, tenant: &str, id: &str, change: impl Fn(D, &karwan::TenantTx) -> D) {
+    let tenant = karwan::Tenant::One(tenant.parse().expect("a tenant"));
+    let context = karwan::Context { tenant, ..karwan::context("platform", 1) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let catalogue = karwan::Catalogue::of(&melmastoon::platform::PLATFORM).expect("it is sound");
+        let options = karwan_store::Options::new(Arc::new(catalogue), melmastoon::hotel::kinds());
+        let address = karwan_store::Address::Sqlite(data.join("karwan.db"));
+        let store = karwan_store::Store::open(&address, options).await.expect("it opens");
+        let unit = async |tx: karwan::TenantTx| {
+            let changed = change(tx.get::<D>(id).await?, &tx);
+            tx.put(changed);
+            Ok::<_, karwan::Error>(())
+        };
+        store.unit(&context, unit).await.expect("it is changed");
+    });
 }
 
 pub fn signal(child: &Child, name: &str) {

@@ -9,10 +9,13 @@ use std::time::Duration;
 use karwan_http::signature::{AGE_SECONDS_MAX, signature};
 use karwan_sandbox::gateway::{self, Charge, Gateway};
 use karwan_sandbox::locks::{self, Key, Locks};
+use karwan_sandbox::messages;
+use melmastoon::ids::MessageId;
+use melmastoon::notification::state::{Message, MessageState};
 use serde_json::{Value, json};
 
 use super::edge::now;
-use super::{Node, begin, facts, until};
+use super::{Node, begin, change, facts, until};
 use crate::folder::Folder;
 
 const AT_ONCE: (Duration, Duration) = (Duration::ZERO, Duration::ZERO);
@@ -295,5 +298,43 @@ fn a_maker_of_locks_that_says_everything_three_times_makes_one_key_and_ends_it()
         assert_eq!(counts.get(what), Some(&1), "{what}: {counts:?}");
     }
     assert_eq!(keys(&folder), std::slice::from_ref(key));
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// Of a message that the carrier of the node knows nothing of, so that no notice of its own comes first.
+#[test]
+fn a_carriers_notice_that_comes_late_and_again_is_taken_once() {
+    let folder = Folder::new();
+    let node = Node::up(&folder.at("data"), &[]);
+    let booking = begin(&node, Some("cash-pending"));
+    until("the confirmation", || status(&node, &booking).starts_with("confirmed"));
+    assert_eq!(node.violations(), json!([]));
+    let dispatched = rows(&node, "melmastoon.notification.message.dispatched.v1");
+    let told: MessageId = text(&dispatched[0]["envelope"]["payload"], "messageId").parse().expect("an id");
+    assert_eq!(node.stop(), Some(0));
+    let (tenant, id) = (text(&booking, "tenant"), MessageId::from_bits(told.bits() + 1));
+    change::<Message>(&folder.at("data"), &tenant, &told.to_string(), |told, tx| Message {
+        message_id: id,
+        state: MessageState::Dispatched(tx.now()),
+        ..told
+    });
+    let node = Node::up(&folder.at("data"), &[]);
+    let before = node.control("status")["position"].as_str().expect("a position").to_owned();
+    let delivered = || {
+        let told = facts(&node, &before).into_iter();
+        told.filter(|fact| fact["subject"].to_string().contains(".message.delivered.")).count()
+    };
+    let notice = json!({ "id": "cn-late", "account": tenant, "reference": id.to_string(), "event": "delivered" });
+    let body = notice.to_string();
+    let say = |secret: &str| {
+        let signed = signature(secret, now(), body.as_bytes());
+        node.ask("POST", "/webhooks/v1/sandbox", &[(messages::WEBHOOK_HEADER, &signed)], &body)
+    };
+    assert_eq!(say(gateway::WEBHOOK_SECRET), refused("MELMASTOON.NOTIFICATION.WEBHOOK_SIGNATURE_INVALID"));
+    assert_eq!(delivered(), 0);
+    for _ in 0..2 {
+        assert_eq!(say(messages::WEBHOOK_SECRET), taken());
+        assert_eq!(delivered(), 1, "it was told when it was answered, and once");
+    }
     assert_eq!(node.stop(), Some(0));
 }
