@@ -7,7 +7,7 @@ use karwan_http::signature::{AGE_SECONDS_MAX, signature};
 use karwan_sandbox::{gateway, locks, messages};
 use serde_json::Value;
 
-use super::{Node, ask, begin, exposition, pause, signal, try_ask};
+use super::{Node, ask, begin, exposition, pause, signal, try_ask, until};
 use crate::folder::Folder;
 use crate::karwan::root;
 
@@ -51,6 +51,41 @@ fn a_node_is_alive_and_ready_and_says_what_it_counts() {
     }
     assert_eq!(exposition::problems(&metrics), Vec::<String>::new());
     checked_by_promtool(&metrics);
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// a booking that nobody gives rooms is under way, also for a node that comes after a kill, until it has ended.
+#[test]
+fn a_saga_under_way_is_counted_as_such_also_by_the_node_that_comes_back() {
+    const SOME: &[&str] = &["--services", "reservation,pricing,payment"];
+    let folder = Folder::new();
+    let data = folder.at("data");
+    // Everybody knows of rooms and prices; then nobody gives rooms.
+    assert_eq!(Node::up(&data, &[]).stop(), Some(0));
+    let booking = "service=\"reservation-service\",saga_name=\"booking\"";
+    let counts = |node: &Node, count: u32| {
+        let sample = format!("melmastoon_saga_inflight_count{{{booking}}} {count}\n");
+        node.ask("GET", "/metrics", &[], "").1.contains(&sample)
+    };
+    let node = Node::up(&data, SOME);
+    assert!(counts(&node, 0));
+    let begun = begin(&node, None);
+    assert!(counts(&node, 1));
+    node.kill();
+    let node = Node::up(&data, SOME);
+    assert!(counts(&node, 1), "it was under way when the node was killed");
+    assert_eq!(node.stop(), Some(0));
+    let node = Node::up(&data, &[]);
+    let text = |name: &str| begun[name].as_str().expect("a text");
+    let status = || node.control(&format!("booking/{}/{}", text("tenant"), text("reservation")));
+    until("its end", || status() != "held");
+    assert!(counts(&node, 0));
+    // On a busy machine it may be over before anybody has given rooms.
+    let outcome = if status() == "confirmed" { "success" } else { "compensated" };
+    let (_, metrics) = node.ask("GET", "/metrics", &[], "");
+    let sample = format!("melmastoon_saga_completed_total{{{booking},outcome=\"{outcome}\"}} 1\n");
+    assert!(metrics.contains(&sample), "{sample}: {metrics}");
+    assert_eq!(exposition::problems(&metrics), Vec::<String>::new());
     assert_eq!(node.stop(), Some(0));
 }
 
