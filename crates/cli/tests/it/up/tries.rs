@@ -1,7 +1,13 @@
+use std::path::Path;
 use std::sync::Arc;
 
+use melmastoon::lock_integration::state::{Credential, KeyState, ManualKey, ManualTask};
+use melmastoon::lock_integration::terms::RevocationReason;
+use melmastoon::lock_integration::vendor::VendorFailure;
+use serde_json::Value;
+
 use super::place::{On, Place};
-use super::{LONG, Node, pause};
+use super::{LONG, Node, begin, change, pause, until};
 use crate::folder::Folder;
 use crate::karwan::karwan;
 
@@ -209,6 +215,58 @@ fn a_key_that_was_refused_is_asked_for_again_and_opens() {
     let rows = node.karwan(&["saga", "list", "--stuck", "--format", "json"]).exits(0).json();
     assert_eq!(rows, serde_json::json!([]));
     node.karwan(&["saga", "retry-step", id]).exits(1).says("nothing of").says("docs/errors/node-refused.md");
+}
+
+/// The vendor did not end a key, and it may still open: no vendor of a node's own does that.
+fn leave_stuck(data: &Path, tenant: &str, key: &str) {
+    change::<Credential>(data, tenant, key, |key, tx| {
+        tx.put(ManualKey {
+            key_credential_id: key.key_credential_id,
+            reservation_id: key.reservation_id,
+            property_id: key.property_id,
+            rooms: key.rooms.clone(),
+            valid_from: key.valid_from,
+            valid_until: key.valid_until,
+            task: ManualTask::Revoke,
+            failure: VendorFailure::Unreachable,
+            since: tx.now(),
+            done_at: None,
+        });
+        Credential { state: KeyState::Stuck(RevocationReason::Cancellation), ..key }
+    });
+}
+
+#[test]
+fn a_key_that_was_not_ended_is_asked_to_be_ended_again_and_nobody_waits_any_more() {
+    let folder = Folder::new();
+    let node = Node::up(&folder.at("data"), &[]);
+    let booking = begin(&node, None);
+    let text = |value: &Value, name: &str| value[name].as_str().expect("a text").to_owned();
+    let (position, id) = (text(&booking, "position"), text(&booking, "reservation"));
+    let of = |node: &Node, what: &str| {
+        let told = super::facts(node, &position).into_iter();
+        told.filter(|fact| fact["subject"].to_string().contains(what)).collect::<Vec<_>>()
+    };
+    until("the key", || !of(&node, ".key_credential.issued.").is_empty());
+    let rows = node.karwan(&["log", "tail", "--format", "json", "--subject", "melmastoon.lock_integration.>"]).exits(0);
+    let issued = rows.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("a row is JSON"));
+    let issued = issued.map(|row| row["envelope"]["payload"].clone()).find(|it| it["reservationId"] == id.as_str());
+    let key = text(&issued.expect("it was issued"), "keyCredentialId");
+    assert_eq!(node.violations(), serde_json::json!([]));
+    assert_eq!(node.stop(), Some(0));
+    leave_stuck(&folder.at("data"), &text(&booking, "tenant"), &key);
+    let node = Node::up(&folder.at("data"), &[]);
+    node.karwan(&["saga", "list", "--stuck"])
+        .exits(0)
+        .prints("cancellation")
+        .prints(&format!("the front desk: key {key}"));
+    let asked = format!("the vendor is asked again to end a key: {key}");
+    node.karwan(&["saga", "retry-step", &id]).exits(0).prints(&asked);
+    until("the key's end", || of(&node, ".key_credential.revoked.").len() == 1);
+    let rows = node.karwan(&["saga", "list", "--format", "json"]).exits(0).json();
+    assert_eq!(rows, serde_json::json!([]));
+    node.karwan(&["saga", "retry-step", &id]).exits(1).says("nothing of");
+    assert_eq!(node.stop(), Some(0));
 }
 
 #[test]
