@@ -290,6 +290,21 @@ impl Fixture {
         }
     }
 
+    /// Changes the log where events are committed behind everybody's back; a stream gets it anew as it is then.
+    pub async fn rewrite_log(&mut self, in_a_file: &str, in_a_database: &str) {
+        let Some(Source { store, owner: Address::Sqlite(path), broker, .. }) = &self.source else {
+            return self.sql(in_a_file, in_a_database);
+        };
+        let connection = rusqlite::Connection::open(path).expect("it can be opened");
+        connection.execute_batch(in_a_file).expect("it can be changed");
+        broker.delete_stream(STREAM).await.expect("it can be deleted");
+        let relay = Relay::new(broker.clone(), Topology::of(&shop::catalogue()));
+        let relay = self.start_over(store, "relay-anew", Work::new().relay(relay));
+        let source = self.source.as_mut().expect("it is there");
+        std::mem::replace(&mut source.relay, relay).stop().await;
+        self.end().await;
+    }
+
     /// What is in the log came so many days earlier.
     pub async fn log_grows_older(&self, days: i64) {
         let Some(database) = &self.database else { return self.clock.advance_ms(days * 24 * 60 * 60 * 1000) };

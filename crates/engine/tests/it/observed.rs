@@ -20,12 +20,18 @@ on_both! {
     one_trace_reaches_from_the_request_through_every_consumer,
     a_transition_is_a_span_of_its_unit_if_the_unit_commits,
     an_event_that_refers_to_another_tenants_document_is_refused,
+    a_row_whose_envelope_is_of_another_tenant_is_refused,
+    the_schema_of_another_release_is_fetched_once_and_cached,
+    values_that_a_later_release_has_brought_wait_for_it_and_are_passed_over_in_the_end,
 }
 
 fed_too! {
     events_are_counted_by_what_became_of_them,
     one_trace_reaches_from_the_request_through_every_consumer,
     an_event_that_refers_to_another_tenants_document_is_refused,
+    a_row_whose_envelope_is_of_another_tenant_is_refused,
+    the_schema_of_another_release_is_fetched_once_and_cached,
+    values_that_a_later_release_has_brought_wait_for_it_and_are_passed_over_in_the_end,
     a_consumer_of_a_subject_that_nobody_knows_is_warned_of,
     the_second_consumer_of_a_name_is_left_out_and_told_of,
 }
@@ -218,102 +224,115 @@ async fn an_event_that_refers_to_another_tenants_document_is_refused(fixture: Fi
     other.stop().await;
 }
 
-/// On Postgres alone, where a test can write past all rules.
-#[test]
-fn a_row_whose_envelope_is_of_another_tenant_is_refused() {
-    crate::fixture::run(crate::fixture::postgres(), async |fixture: Fixture| {
-        fixture.order(1, "o", 0).await;
-        let other = uuid::Uuid::from_u128(karwan_store::stored::tenant_bits(shop::context(2).tenant));
-        let database = fixture.database.as_ref().expect("it is Postgres");
-        database.psql(&format!("UPDATE karwan.log SET tenant_id = '{other}'")).expect("a superuser can do that");
-        let engine = fixture.start("n-1", vec![secretary()]);
-        engine.settle().await.expect("it settles");
-        engine.stop().await;
-        let dead = fixture.dead(NAME).await;
-        assert_eq!(dead.len(), 1, "{dead:?}");
-        assert!(dead[0].event.error.contains("tenant"), "{}", dead[0].event.error);
-        let invalid = format!("shop_schema_validation_failures_total{{service=\"sales-service\",topic=\"{PLACED}\"");
-        assert!(fixture.store.metrics().text().contains(&invalid));
-    });
+async fn a_row_whose_envelope_is_of_another_tenant_is_refused(mut fixture: Fixture) {
+    fixture.order(1, "o", 0).await;
+    let other = uuid::Uuid::from_u128(karwan_store::stored::tenant_bits(shop::context(2).tenant));
+    let in_a_file = format!("UPDATE log SET tenant = X'{}'", other.simple());
+    fixture.rewrite_log(&in_a_file, &format!("UPDATE karwan.log SET tenant_id = '{other}'")).await;
+    let engine = fixture.start("n-1", vec![secretary()]);
+    fixture.settle(&engine).await;
+    engine.stop().await;
+    let dead = fixture.dead(NAME).await;
+    assert_eq!(dead.len(), 1, "{dead:?}");
+    assert!(dead[0].event.error.contains("tenant"), "{}", dead[0].event.error);
+    let invalid = format!("shop_schema_validation_failures_total{{service=\"sales-service\",topic=\"{PLACED}\"");
+    assert!(fixture.store.metrics().text().contains(&invalid));
 }
 
-/// A release that writes another schema of the same event, and one that does not know it.
-#[test]
-fn the_schema_of_another_release_is_fetched_once_and_cached() {
-    crate::fixture::run(crate::fixture::postgres(), async |fixture: Fixture| {
-        let database = fixture.database.as_ref().expect("it is Postgres");
-        fixture.order(1, "o", 3).await;
-        let schema = fixture.store.catalogue().schema(CHANGED).expect("it is known").document.clone();
+/// The schema of changes by another release, and what brings what was committed there.
+struct Newer {
+    old: String,
+    new: String,
+    document: String,
+    path: String,
+}
+
+impl Newer {
+    fn of(fixture: &Fixture, change: impl FnOnce(&mut serde_json::Value)) -> Self {
+        let catalogue = fixture.store.catalogue();
+        let schema = catalogue.schema(CHANGED).expect("it is known").document.clone();
         let mut newer = schema.clone();
-        newer["description"] = "An order was changed, says the next release.".into();
-        let (old, new) = (hash_of(&schema), hash_of(&newer));
-        let text = newer.to_string().replace('\'', "''");
-        let path = fixture.store.catalogue().directory().resolve(CHANGED).expect("it is known").schema.path.clone();
-        database
-            .psql(&format!("UPDATE karwan.log SET envelope = replace(envelope, '{old}', '{new}')"))
-            .expect("it can");
-        let engine = fixture.start("n-1", vec![secretary()]);
-        engine.settle().await.expect("it settles");
-        engine.stop().await;
-        let dead = fixture.dead(NAME).await;
-        assert_eq!(dead.len(), 3, "nobody knows the schema: {dead:?}");
-        assert!(dead[0].event.error.contains(&new), "{}", dead[0].event.error);
-        database.psql(&format!("INSERT INTO karwan.schema VALUES ('{new}', '{path}', '{text}')")).expect("it can");
-        let late = || {
-            Consumer::new("sales-service", "late").lanes(1).on(async |tx: TenantTx, it: Received<OrderChanged>| {
-                note(&tx, "late", &it.event.revision.to_string()).await?;
-                Ok::<_, Error>(Verdict::Done)
-            })
-        };
-        let engine = fixture.start("n-1", vec![late()]);
-        engine.settle().await.expect("it settles");
-        assert_eq!(fixture.notes(1, "late").await, "123");
-        // What is known is not asked for again.
-        database.psql("DELETE FROM karwan.schema").expect("it can");
-        fixture.order(1, "p", 2).await;
-        database
-            .psql(&format!("UPDATE karwan.log SET envelope = replace(envelope, '{old}', '{new}')"))
-            .expect("it can");
-        engine.settle().await.expect("it settles");
-        assert_eq!(fixture.notes(1, "late").await, "12312");
-        engine.stop().await;
-    });
+        change(&mut newer);
+        let path = catalogue.directory().resolve(CHANGED).expect("it is known").schema.path.clone();
+        let document = newer.to_string().replace('\'', "''");
+        Self { old: hash_of(&schema), new: hash_of(&newer), document, path }
+    }
+
+    /// It wrote what is in the log, and that value in another way.
+    async fn has_written(&self, fixture: &mut Fixture, (was, is): (&str, &str)) {
+        let Self { old, new, .. } = self;
+        let set = format!("SET envelope = replace(replace(envelope, '{old}', '{new}'), '{was}', '{is}')");
+        fixture.rewrite_log(&format!("UPDATE log {set}"), &format!("UPDATE karwan.log {set}")).await;
+    }
+
+    /// Its schemas are in the consumer's store.
+    fn has_migrated(&self, fixture: &Fixture) {
+        let Self { new, document, path, .. } = self;
+        let values = format!("VALUES ('{new}', '{path}', '{document}')");
+        fixture.sql(&format!("INSERT INTO schema {values}"), &format!("INSERT INTO karwan.schema {values}"));
+    }
+}
+
+const AS_IT_WAS: (&str, &str) = ("no such text", "");
+
+/// A release that writes another schema of the same event, and one that does not know it.
+async fn the_schema_of_another_release_is_fetched_once_and_cached(mut fixture: Fixture) {
+    let newer =
+        Newer::of(&fixture, |schema| schema["description"] = "An order was changed, says the next release.".into());
+    fixture.order(1, "o", 3).await;
+    newer.has_written(&mut fixture, AS_IT_WAS).await;
+    let engine = fixture.start("n-1", vec![secretary()]);
+    fixture.settle(&engine).await;
+    engine.stop().await;
+    let dead = fixture.dead(NAME).await;
+    assert_eq!(dead.len(), 3, "nobody knows the schema: {dead:?}");
+    assert!(dead[0].event.error.contains(&newer.new), "{}", dead[0].event.error);
+    newer.has_migrated(&fixture);
+    let late = || {
+        Consumer::new("sales-service", "late").lanes(1).on(async |tx: TenantTx, it: Received<OrderChanged>| {
+            note(&tx, "late", &it.event.revision.to_string()).await?;
+            Ok::<_, Error>(Verdict::Done)
+        })
+    };
+    let engine = fixture.start("n-1", vec![late()]);
+    fixture.settle(&engine).await;
+    assert_eq!(fixture.notes(1, "late").await, "123");
+    engine.stop().await;
+    // What is known is not asked for again.
+    fixture.sql("DELETE FROM schema", "DELETE FROM karwan.schema");
+    fixture.order(1, "p", 2).await;
+    newer.has_written(&mut fixture, AS_IT_WAS).await;
+    let engine = fixture.start("n-1", vec![late()]);
+    fixture.settle(&engine).await;
+    assert_eq!(fixture.notes(1, "late").await, "12312");
+    assert_eq!(fixture.dead("sales-service.late").await, []);
+    engine.stop().await;
 }
 
 /// A release that knows one more value, and one that does not.
-#[test]
-fn values_that_a_later_release_has_brought_wait_for_it_and_are_passed_over_in_the_end() {
-    crate::fixture::run(crate::fixture::postgres(), async |fixture: Fixture| {
-        let database = fixture.database.as_ref().expect("it is Postgres");
-        fixture.order(1, "o", 3).await;
-        let schema = fixture.store.catalogue().schema(CHANGED).expect("it is known").document.clone();
-        let mut newer = schema.clone();
-        newer["properties"]["revision"] =
+async fn values_that_a_later_release_has_brought_wait_for_it_and_are_passed_over_in_the_end(mut fixture: Fixture) {
+    let newer = Newer::of(&fixture, |schema| {
+        schema["properties"]["revision"] =
             serde_json::json!({ "description": "Which change.", "enum": [1, 2, 3, "last"] });
-        let (old, new) = (hash_of(&schema), hash_of(&newer));
-        let text = newer.to_string().replace('\'', "''");
-        let path = fixture.store.catalogue().directory().resolve(CHANGED).expect("it is known").schema.path.clone();
-        database.psql(&format!("INSERT INTO karwan.schema VALUES ('{new}', '{path}', '{text}')")).expect("it can");
-        let change = format!(
-            "UPDATE karwan.log SET envelope = replace(replace(envelope, '{old}', '{new}'), '\"revision\":2', '\"revision\":\"last\"')"
-        );
-        database.psql(&change).expect("it can");
-        let keeper = Consumer::new("sales-service", "keeper").on(async |tx: TenantTx, it: Received<OrderChanged>| {
-            note(&tx, "kept", &it.event.revision.to_string()).await?;
-            Ok::<_, Error>(Verdict::Done)
-        });
-        let engine = fixture.start("n-1", vec![keeper]);
-        engine.settle().await.expect("it settles");
-        assert_eq!(fixture.notes(1, "kept").await, "1", "its key waits for the release that knows the value");
-        database.psql("UPDATE karwan.parked SET at = at - interval '10 minutes'").expect("it can");
-        fixture.clock.advance_ms(10_000);
-        engine.settle().await.expect("it settles");
-        engine.stop().await;
-        assert_eq!(fixture.notes(1, "kept").await, "13");
-        assert_eq!(fixture.dead("sales-service.keeper").await, []);
-        let by = Subscription { service: "sales-service", topic: CHANGED, consumer: "sales-service.keeper" };
-        assert_eq!(fixture.store.metrics().count(&by, Consumed::Noop), 1);
     });
+    fixture.order(1, "o", 3).await;
+    newer.has_migrated(&fixture);
+    newer.has_written(&mut fixture, ("\"revision\":2", "\"revision\":\"last\"")).await;
+    let keeper = Consumer::new("sales-service", "keeper").on(async |tx: TenantTx, it: Received<OrderChanged>| {
+        note(&tx, "kept", &it.event.revision.to_string()).await?;
+        Ok::<_, Error>(Verdict::Done)
+    });
+    let engine = fixture.start("n-1", vec![keeper]);
+    fixture.settle(&engine).await;
+    assert_eq!(fixture.notes(1, "kept").await, "1", "its key waits for the release that knows the value");
+    fixture.parked_for_hours(1).await;
+    fixture.clock.advance_ms(10_000);
+    fixture.settle(&engine).await;
+    engine.stop().await;
+    assert_eq!(fixture.notes(1, "kept").await, "13");
+    assert_eq!(fixture.dead("sales-service.keeper").await, []);
+    let by = Subscription { service: "sales-service", topic: CHANGED, consumer: "sales-service.keeper" };
+    assert_eq!(fixture.store.metrics().count(&by, Consumed::Noop), 1);
 }
 
 fn hash_of(schema: &serde_json::Value) -> String {
