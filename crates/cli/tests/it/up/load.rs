@@ -43,6 +43,42 @@ fn every_booking_of_a_load_is_confirmed_before_the_first_slow_key_is_issued() {
     assert_eq!(node.stop(), Some(0));
 }
 
+/// What it says follows from its four loads, whatever they took; how much slower they are is the machine's affair.
+#[test]
+fn a_comparison_of_slow_keys_with_keys_at_once_puts_four_loads_on_the_node_in_turns() {
+    const SLOW_MS: u64 = 700;
+    let folder = Folder::new();
+    let node = Node::up(&folder.at("data"), &[]);
+    let slow = SLOW_MS.to_string();
+    let words = ["load", "--bookings", "6", "--tenants", "2", "--compare-lock-ms", &slow];
+    let answer = node.karwan(&[&words[..], &["--json"]].concat());
+    let report = answer.json();
+    let runs = report["runs"].as_array().expect("loads");
+    let took: Vec<u64> = runs.iter().filter_map(|run| run["lockMs"].as_u64()).collect();
+    assert_eq!(took, [0, SLOW_MS, SLOW_MS, 0]);
+    let figure = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("no figure: {report}"));
+    for run in runs {
+        assert_eq!((&run["bookings"], &run["confirmed"], &run["violations"]), (&json!(6), &json!(5), &json!([])));
+        assert!(figure(&run["keyMsP50"]) >= figure(&run["lockMs"]), "{run}");
+    }
+    let of = |run: usize| figure(&runs[run]["confirmMsP50"]);
+    let slowdown = (of(1) + of(2)) / (of(0) + of(3)) - 1.0;
+    assert!((figure(&report["slowdown"]) - slowdown).abs() < 1e-6, "{slowdown}: {report}");
+    let is_fast = figure(&report["slowdown"]) <= figure(&report["slowdownMax"]);
+    assert_eq!((answer.code, &report["slowdownMax"]), (Some(i32::from(!is_fast)), &json!(0.1)), "{report}");
+    // For people: a line each, and the verdict.
+    let shown = node.karwan(&words).stdout;
+    let lines: Vec<&str> = shown.lines().map(|line| line.split("  ").next().unwrap_or_default()).collect();
+    assert_eq!(lines[..5], ["LOCK", "0 ms", &format!("{SLOW_MS} ms"), &format!("{SLOW_MS} ms"), "0 ms"], "{shown}");
+    assert!(
+        shown.contains("\nconfirmations with slow keys come ") && shown.contains("at most 10 % slower: "),
+        "{shown}"
+    );
+    assert!(shown.ends_with("everything holds: rooms, money, keys, causes\n"), "{shown}");
+    node.karwan(&["load", "--compare-lock-ms", "5", "--lock-ms", "5"]).exits(64);
+    assert_eq!(node.stop(), Some(0));
+}
+
 /// Nothing is as fast as a key that nobody has issued: no figure is told of it.
 #[test]
 fn a_load_without_keys_says_so_instead_of_no_time_at_all() {
