@@ -137,6 +137,11 @@ impl Booking {
         }
     }
 
+    /// When a hold without rooms ends; both timers begin when it is told.
+    pub fn allocation_due_at(&self) -> Timestamp {
+        self.hold_expires_at.plus_ms(ALLOCATION_MS - HOLD_MS)
+    }
+
     fn none(&self) -> Money {
         Money { amount_micro: Micros::new(0), currency: self.offer.quote.total.currency }
     }
@@ -175,7 +180,7 @@ impl Booking {
             due_now: self.due_now(),
             folio_id: self.folio_id,
             held_at: now,
-            allocation_due_at: now.plus_ms(ALLOCATION_MS),
+            allocation_due_at: self.allocation_due_at(),
             hold_expires_at: self.hold_expires_at,
         }
     }

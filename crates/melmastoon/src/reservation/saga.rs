@@ -21,8 +21,10 @@
 //! Not here: the fan-out after `booking.confirmed`, which is everybody's own affair; a key that cannot be issued leaves the
 //! booking confirmed.
 
+use karwan::envelope::time::Timestamp;
+
 use super::CancellationReason;
-use super::booking::{Paid, State};
+use super::booking::{Booking, Paid, State};
 
 /// What the saga hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,17 @@ pub enum Step {
     Forget,
     /// Promised cash has become money.
     Settle(Paid),
+}
+
+/// What a fact counts as when it is heard at an instant: after a deadline it is the deadline, whoever is quicker, it or its timer.
+pub fn heard_at(booking: &Booking, heard: Heard, now: Timestamp) -> Heard {
+    match (&booking.state, heard) {
+        (State::Held { .. }, Heard::Allocated | Heard::Paid(_)) if now >= booking.hold_expires_at => Heard::HoldExpired,
+        (State::Held { allocated: false, .. }, Heard::Allocated) if now >= booking.allocation_due_at() => {
+            Heard::AllocationDue
+        }
+        _ => heard,
+    }
 }
 
 /// The saga: where it stands, what it hears, what follows. No clock, no I/O.

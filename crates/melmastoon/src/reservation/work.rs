@@ -4,7 +4,7 @@ use karwan::{Consumer, Document, Due, Error, Kind, Received, TenantTx, Timer, Ve
 use serde::{Deserialize, Serialize};
 
 use super::booking::{Booking, Cancel, Paid, State};
-use super::saga::{Heard, Step, next};
+use super::saga::{Heard, Step, heard_at, next};
 use super::{SERVICE, cancellation};
 use crate::ids::{ReservationId, RoomId};
 use crate::inventory::{AllocationCommitted, BlockedOperation, OversellBlocked};
@@ -124,7 +124,7 @@ async fn heard(
         return Ok(Verdict::Done);
     };
     let (now, before) = (tx.now(), booking.state.name());
-    match next(&booking.state, heard) {
+    match next(&booking.state, heard_at(&booking, heard, now)) {
         Step::Nothing => return Ok(Verdict::Done),
         Step::Forget => {
             tx.delete::<Booking>(&key);
