@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Batches that are under way in all processes, while small tenants are about, when one more of a flood begins; one in each at least.
-const FLOODS_BESIDE: usize = 2;
+const FLOODS_BESIDE: usize = 4;
 /// How long a small tenant is about after something was done for it.
 const SMALL_ABOUT: Duration = Duration::from_secs(1);
 
@@ -136,18 +136,21 @@ mod tests {
 
     use tokio::task::yield_now;
 
-    use super::{Rank, SMALL_ABOUT, Turns};
+    use super::{FLOODS_BESIDE, Rank, SMALL_ABOUT, Turns};
 
     #[tokio::test(start_paused = true)]
     async fn while_small_tenants_are_about_fewer_batches_of_a_flood_are_under_way() {
-        let turns = Turns::new(4);
+        let turns = Turns::new(FLOODS_BESIDE + 2);
         turns.note_small();
-        let mut under_way = vec![turns.next(Rank::Flood).await, turns.next(Rank::Flood).await];
+        let mut under_way = Vec::new();
+        for _ in 0..FLOODS_BESIDE {
+            under_way.push(turns.next(Rank::Flood).await);
+        }
         let floods = async { tokio::join!(turns.next(Rank::Flood), turns.next(Rank::Flood)) };
         let mut floods = pin!(floods);
         tokio::select! {
             biased;
-            _ = &mut floods => panic!("there are two already"),
+            _ = &mut floods => panic!("there are as many as may be"),
             () = yield_now() => {}
         }
         under_way.push(turns.next(Rank::Small).await);
@@ -155,7 +158,7 @@ mod tests {
         // The next that ends lets both of them begin.
         under_way.pop();
         let _both = floods.await;
-        assert_eq!(turns.state().under_way, 4);
+        assert_eq!(turns.state().under_way, FLOODS_BESIDE + 2);
     }
 
     #[tokio::test]
