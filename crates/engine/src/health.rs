@@ -6,7 +6,7 @@ use crate::lane::Key;
 
 /// So many keys are looked at: those that were handled last.
 pub const KEYS: usize = 100;
-/// And so many of them may fail.
+/// And fewer than so many of them may fail; also where no more have been handled: who fails for every key need not wait for a hundred.
 pub const FAILING_MAX: usize = KEYS / 2;
 /// The most keys of a consumer that wait in the memory of one process, over all lanes of it that it holds, and one more a lane,
 /// which says that there are others. Processes that share a consumer have a bound each.
@@ -30,8 +30,8 @@ impl Health {
         self.failing = self.failing + usize::from(failed) - usize::from(before.is_some_and(|(failed, _)| failed));
         self.last.push_back((self.count, key));
         self.forget();
-        let broken = failed && self.outcomes.len() == KEYS && self.failing >= FAILING_MAX;
-        broken.then(|| format!("{} of the last {KEYS} keys failed", self.failing))
+        let broken = failed && self.failing >= FAILING_MAX;
+        broken.then(|| format!("{} of the last {} keys failed", self.failing, self.outcomes.len()))
     }
 
     /// Forgets what happened before the last keys, and what was told again later.
@@ -78,6 +78,13 @@ mod tests {
         let mut health = Health::default();
         let told: Vec<_> = (0..KEYS).filter_map(|number| health.note(key(number), number % 2 == 1)).collect();
         assert_eq!(told, ["50 of the last 100 keys failed"]);
+    }
+
+    #[test]
+    fn who_fails_for_every_key_is_broken_before_it_has_seen_a_hundred() {
+        let mut health = Health::default();
+        let told: Vec<_> = (0..FAILING_MAX).filter_map(|number| health.note(key(number), true)).collect();
+        assert_eq!(told, ["50 of the last 50 keys failed"]);
     }
 
     #[test]

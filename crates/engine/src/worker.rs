@@ -129,9 +129,10 @@ impl Worker {
             if self.must_wait(&row)? { waiting.push(row) } else { free.push(row) }
         }
         self.wait_behind(&waiting).await?;
-        self.late.forget();
         let mut reads = Reads::Recent;
-        if free.len() > 1 {
+        // What hung beside an earlier batch would hang in this one, too.
+        let hung = free.iter().any(|row| self.late.has(row.event));
+        if free.len() > 1 && !hung {
             for _ in 0..BATCH_TRIES_MAX {
                 match self.together(&free, reads).await? {
                     Together::Done => {
@@ -168,6 +169,7 @@ impl Worker {
             }
             self.finish(row);
         }
+        self.late.forget(rows.iter().map(|row| row.event));
         Ok(())
     }
 

@@ -6,7 +6,8 @@ use crate::project::SourceFile;
 /// Where nodes of a simulation live.
 const ENGINE: &str = "crates/engine/src/";
 /// What waits for somebody else in the process.
-const RECEIVES: &[&str] = &[".recv()", ".changed()", ".notified()", ".rung()", ".comes()", ".join_next()"];
+const RECEIVES: &[&str] =
+    &[".recv()", ".changed()", ".notified()", ".rung()", ".comes()", ".join_next()", ".join_next_with_id()"];
 /// What makes it a crash point, and within how many lines.
 const HEARD: (&str, usize) = (".heard(", 10);
 /// What says why there is none, on the line or above it.

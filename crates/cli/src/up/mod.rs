@@ -149,12 +149,13 @@ pub fn run(args: &Args) -> Outcome {
         node.enter(Phase::Draining);
         tracing::info!("draining: what is under way is finished");
         // Whoever asks meanwhile is told that it drains.
-        engine.stop().await;
-        if let Some(publishing) = publishing {
-            publishing.stop().await;
-        }
-        edge.stop().await;
-        control.stop().await;
+        let publishing = async {
+            if let Some(publishing) = publishing {
+                publishing.stop().await;
+            }
+        };
+        tokio::join!(engine.stop(), publishing);
+        tokio::join!(edge.stop(), control.stop());
         drop(place);
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)

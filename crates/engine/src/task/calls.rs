@@ -162,7 +162,7 @@ impl Calls {
             let admission = match effect.answer {
                 // The call was made; acting on its answer needs nobody outside.
                 Some(_) => Admission::Go,
-                None => self.desk.breakers().admit(&target, now),
+                None => self.desk.breakers().admit(&target, effect.attempts, now),
             };
             match admission {
                 Admission::HeldUntil(until) => held.entry(until).or_default().push(effect.of),

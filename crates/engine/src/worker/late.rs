@@ -1,4 +1,4 @@
-//! Which handlers of a batch took longer than they may: that was their attempt, and none of them runs once more before its
+//! Which handlers of a batch, or beside one, took longer than they may: that was their attempt, and none of them runs once more before its
 //! event is parked.
 
 use std::collections::HashSet;
@@ -20,9 +20,17 @@ impl Late {
         self.events().insert(event);
     }
 
-    /// Forgets what was noted.
-    pub fn forget(&self) {
-        self.events().clear();
+    /// Whether the handler of an event took too long.
+    pub fn has(&self, event: EventId) -> bool {
+        self.events().contains(&event)
+    }
+
+    /// Forgets what was noted of these, whoever parked them.
+    pub fn forget(&self, events: impl Iterator<Item = EventId>) {
+        let mut noted = self.events();
+        for event in events {
+            noted.remove(&event);
+        }
     }
 
     /// Whether the handler of an event took too long; once.

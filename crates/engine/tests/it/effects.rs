@@ -13,6 +13,7 @@ use crate::vendor::{Asked, Mood, Vendor, charge, noted, performer, record};
 
 on_both! {
     a_target_that_is_down_for_an_hour_is_charged_once_in_order_and_others_go_on,
+    a_call_is_not_given_up_because_its_lane_passes_on_while_its_target_is_down,
     a_vendor_that_charges_and_is_silent_late_cut_off_or_twice_charges_once,
     one_slow_call_holds_its_slot_and_its_key_and_nothing_else,
     no_more_calls_of_a_kind_are_under_way_than_it_allows,
@@ -67,6 +68,32 @@ async fn a_target_that_is_down_for_an_hour_is_charged_once_in_order_and_others_g
         assert_eq!(fixture.notes(1, card).await, "charged 1;charged 2;");
     }
     assert_eq!(up.books().charges.len(), 3);
+    engine.stop().await;
+}
+
+/// Whoever takes over does not know that the target is down, and the call has two attempts left.
+async fn a_call_is_not_given_up_because_its_lane_passes_on_while_its_target_is_down(fixture: Fixture) {
+    let vendor = Vendor::open().await;
+    vendor.goes_down().await;
+    record(&fixture, &vendor, &[("a", 5)]).await;
+    for holder in 0..6 {
+        let engine = fixture.start_work(&format!("n-{holder}"), Work::new().performer(performer()));
+        for _ in 0..12 {
+            settled(&engine).await;
+            fixture.clock.advance_ms(HOUR_MS / 12);
+        }
+        settled(&engine).await;
+        engine.stop().await;
+        assert_eq!(fixture.store.dead_effects("charge", 0, 10).await.expect("they can be asked for"), [], "{holder}");
+    }
+    vendor.comes_up().await;
+    let engine = fixture.start_work("n-9", Work::new().performer(performer()));
+    while vendor.charged("a").is_empty() {
+        fixture.clock.advance_ms(60_000);
+        settled(&engine).await;
+    }
+    settled(&engine).await;
+    assert_eq!((vendor.charged("a"), fixture.notes(1, "a").await), (vec![5], "charged 5;".to_owned()));
     engine.stop().await;
 }
 

@@ -132,3 +132,41 @@ fn a_call_is_made_when_it_is_recorded_and_not_when_somebody_looks() {
         engine.stop().await;
     });
 }
+
+/// Readers look by themselves, too, and that is what this must not rest on: the longer nothing came, the more rarely they do.
+#[test]
+fn an_event_is_handled_when_it_is_committed_and_not_when_somebody_looks() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.expect("a runtime can be made").block_on(async {
+        let fixture: Fixture = fixture::sqlite().await.expect("a file needs no server");
+        let options = karwan_store::Options {
+            clock: fixture.clock.clone(),
+            simulation: Some(Arc::new(Counting::default())),
+            ..karwan_store::Options::new(shop::catalogue(), shop::kinds())
+        };
+        let store = Store::open(&fixture.address, options).await.expect("a migrated store opens");
+        let handled = Arc::new(Notify::new());
+        let heard = handled.clone();
+        let on = move |_: TenantTx, _: Received<OrderPlaced>| {
+            heard.notify_one();
+            std::future::ready(Ok::<_, Error>(Verdict::Done))
+        };
+        let secretary = Consumer::new("sales-service", "secretary").on(on);
+        let engine = fixture.start_over(&store, "n-1", Work::new().consumer(secretary));
+        engine.settle().await.expect("it settles");
+        let (mut late, context) = (Vec::new(), shop::context(1));
+        for round in 0..8 {
+            tokio::time::sleep(Duration::from_millis(1_000 + 7 * round)).await;
+            let committed = tokio::time::Instant::now();
+            let unit = store.unit(&context, async |tx: TenantTx| {
+                tx.emit(OrderPlaced { order_id: format!("o-{round}"), items: 1 });
+                Ok::<_, Error>(())
+            });
+            unit.await.expect("it can be committed");
+            handled.notified().await;
+            late.push(committed.elapsed().as_millis());
+        }
+        assert!(late.iter().all(|ms| *ms <= 4), "{late:?}");
+        engine.stop().await;
+    });
+}

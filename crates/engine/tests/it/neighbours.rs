@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use karwan_engine::{Consumer, Due, ReadAhead, Received, Timer, Verdict, Work};
 use karwan_envelope::time::Timestamp;
+use karwan_store::consumer::Lane;
 use karwan_store::{Error, Position, TenantTx};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -14,6 +15,7 @@ use crate::shop::{self, OrderChanged, OrderPlaced, ParcelSent, context, sent};
 
 on_both! {
     a_small_tenant_in_the_lane_of_a_flood_does_not_wait_for_the_batch_under_way,
+    one_that_hangs_beside_a_flood_does_not_hang_again_before_it_is_parked,
     a_suspended_consumer_holds_no_neighbour_back,
     a_consumer_that_stands_still_holds_no_neighbour_back,
     a_handler_that_panics_before_its_first_wait_takes_nobody_along,
@@ -82,6 +84,40 @@ async fn a_small_tenant_in_the_lane_of_a_flood_does_not_wait_for_the_batch_under
     let all: String = (1..=600).map(|revision| revision.to_string()).collect();
     assert_eq!(fixture.notes(1, "flood").await, all);
     assert_eq!(fixture.notes(2, "small").await, "123");
+    engine.stop().await;
+}
+
+/// What it did beside the batch was its attempt.
+async fn one_that_hangs_beside_a_flood_does_not_hang_again_before_it_is_parked(fixture: Fixture) {
+    let (gate, (begun, mut beginning)) = (Arc::new(Semaphore::new(0)), mpsc::unbounded_channel());
+    let at_gate = gate.clone();
+    let noted = Consumer::new("sales-service", "noted").lanes(1).limit(Duration::from_secs(2)).on(
+        move |_: TenantTx, received: Received<OrderChanged>| {
+            let (gate, begun) = (at_gate.clone(), begun.clone());
+            async move {
+                let small = received.event.order_id == "small";
+                begun.send(small).expect("somebody hears it");
+                if small {
+                    std::future::pending::<()>().await;
+                }
+                drop(gate.acquire().await);
+                Ok::<_, Error>(Verdict::Done)
+            }
+        },
+    );
+    fixture.order(1, "flood", 600).await;
+    let ahead = ReadAhead { tenant_rows: 64, ..ReadAhead::default() };
+    let engine = fixture.start_ahead("n-1", Work::new().consumer(noted), ahead);
+    beginning.recv().await.expect("the flood is handled");
+    fixture.order(2, "small", 1).await;
+    while !beginning.recv().await.expect("somebody is handled") {}
+    gate.add_permits(Semaphore::MAX_PERMITS);
+    fixture.settle(&engine).await;
+    let again = std::iter::from_fn(|| beginning.try_recv().ok()).filter(|small| *small).count();
+    let lane = Lane { consumer: "sales-service.noted".to_owned(), number: 0, of: 1 };
+    let parked = fixture.store.parked(&lane, 9).await.expect("it can be asked");
+    let parked: Vec<_> = parked.iter().map(|event| (event.attempts, event.error.contains("took longer"))).collect();
+    assert_eq!((parked, again), (vec![(1, true)], 0), "it has run once");
     engine.stop().await;
 }
 

@@ -30,7 +30,7 @@ struct Step {
     tenant_tables: &'static [&'static str],
 }
 /// Every schema's addition to the one before it.
-const STEPS: [Step; 2] = [
+const STEPS: [Step; 3] = [
     Step {
         schema: 1,
         sql: include_str!("schema/tables.sql"),
@@ -41,6 +41,7 @@ const STEPS: [Step; 2] = [
         sql: include_str!("schema/tables_2.sql"),
         tenant_tables: &["action", "paused_key", "aside", "repair", "attempt"],
     },
+    Step { schema: 5, sql: include_str!("schema/tables_5.sql"), tenant_tables: &[] },
 ];
 
 /// See [`crate::migrate::migrate`].

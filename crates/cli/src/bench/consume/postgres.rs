@@ -1,4 +1,4 @@
-//! The base on Postgres: plain tables with the same keys and indexes, four connections, batches of the same size.
+//! The base on Postgres: plain tables with the same keys and indexes, five connections, batches of the same size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::bench::sustained::Sustained;
 use crate::exit::Failure;
 
 /// As many transactions at once as a consumer has.
-const CONNECTIONS: u64 = 4;
+const CONNECTIONS: u64 = 5;
 const TABLES: &str = "CREATE TABLE public.inbox (consumer text, event_id uuid, at timestamptz DEFAULT now(), PRIMARY KEY (consumer, event_id));
     CREATE TABLE public.tally (tenant_id uuid, id text, version bigint, body text, PRIMARY KEY (tenant_id, id));
     CREATE TABLE public.events (seq bigserial PRIMARY KEY, tenant_id uuid, subject integer, key text, slot smallint, event_id uuid,

@@ -6,7 +6,7 @@ use karwan_testkit::postgres::postgres;
 use super::Fixture;
 use crate::shop::{catalogue, context, counter, kinds};
 
-/// How a flush finds documents, effects and deadlines: its own statements, where they are not generated.
+/// How a flush finds documents, effects, deadlines and what is parked: its own statements, where they are not generated.
 fn plans(fixture: &Fixture) -> String {
     let flush = include_str!("../../../src/postgres/schema/functions.sql");
     let settle = statement(flush, "UPDATE karwan.effect e SET state = 'done'");
@@ -14,6 +14,10 @@ fn plans(fixture: &Fixture) -> String {
     let fire = statement(flush, "DELETE FROM karwan.deadline d\n");
     let fire = fire.replace("p_fired_tenant[k]", "$1").replace("p_fired_kind[k]", "$2");
     let fire = fire.replace("p_fired_id[k]", "$3").replace("p_fired_token[k]", "$4");
+    let claim = statement(flush, "INSERT INTO karwan.inbox");
+    let claim = claim.replace("p_consumer", "$1").replace("p_claim_hold", "$2").replace("p_claim_event", "$3");
+    let claim = claim.replace("p_claim_tenant", "$4").replace("p_claim_seq", "$5").replace("p_claim_logged", "$6");
+    let claim = claim.replace("(1, n)", "(1, cardinality($3))");
     let put = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname LIKE 'put\\_counter\\_%' LIMIT 1";
     let put = fixture.database.psql(put).unwrap();
     let put = statement(&put, "UPDATE karwan.doc_counter d");
@@ -27,8 +31,10 @@ fn plans(fixture: &Fixture) -> String {
         PREPARE puts (uuid[], text[], bigint[], int[]) AS UPDATE karwan.doc_counter d SET version = 2 FROM generate_series{found};
         PREPARE settle (uuid[], uuid[]) AS {settle};
         PREPARE fire (uuid, text, text, uuid) AS {fire};
+        PREPARE claim (text[], int[], uuid[], uuid[], bigint[], timestamptz[]) AS {claim};
         EXPLAIN EXECUTE put (NULL, NULL); EXPLAIN EXECUTE puts (NULL, NULL, NULL, NULL);
-        EXPLAIN EXECUTE settle (NULL, NULL); EXPLAIN EXECUTE fire (NULL, NULL, NULL, NULL)"
+        EXPLAIN EXECUTE settle (NULL, NULL); EXPLAIN EXECUTE fire (NULL, NULL, NULL, NULL);
+        EXPLAIN EXECUTE claim (NULL, NULL, NULL, NULL, NULL, NULL)"
     );
     fixture.database.psql(&explained).unwrap()
 }
@@ -42,16 +48,20 @@ fn statement<'a>(function: &'a str, beginning: &str) -> &'a str {
 /// Every look at a table is one at its primary key, by the whole of it.
 fn are_by_key(plans: &str) {
     let conditions: Vec<&str> = plans.lines().filter(|line| line.contains("Index Cond:")).collect();
-    for (table, column) in
-        [("docp_order", "id"), ("docp_counter", "id"), ("effect_pkey", "id"), ("deadline_pkey", "kind")]
-    {
+    for (table, of, column) in [
+        ("docp_order", "tenant_id", "id"),
+        ("docp_counter", "tenant_id", "id"),
+        ("effect_pkey", "tenant_id", "id"),
+        ("deadline_pkey", "tenant_id", "kind"),
+        ("parked_pkey", "consumer", "event_id"),
+    ] {
         assert!(plans.contains(table), "{table} in {plans}");
-        let by = |condition: &&&str| condition.contains("tenant_id =") && condition.contains(&format!("({column} ="));
+        let by = |line: &&&str| line.contains(&format!("{of} =")) && line.contains(&format!("({column} ="));
         assert!(conditions.iter().filter(by).count() > 0, "{table} in {plans}");
     }
     let looks = plans.lines().filter(|line| line.contains("Scan") && line.contains(" on ")).count();
     let functions = plans.matches("Function Scan").count() + plans.matches("Bitmap Heap Scan").count();
-    assert_eq!((conditions.len(), looks - functions), (4, 4), "{plans}");
+    assert_eq!((conditions.len(), looks - functions), (5, 5), "{plans}");
     assert!(!plans.contains("Join Filter") && !plans.contains("Seq Scan"), "{plans}");
 }
 
