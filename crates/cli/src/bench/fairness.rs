@@ -1,5 +1,6 @@
 //! `karwan bench fairness`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ const ITEMS: u64 = 2000;
 const UNDER_WAY: u64 = 1000;
 /// Small tenants emit once in so long each.
 const EVERY: Duration = Duration::from_millis(500);
+/// How often it is asked who has which lanes.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Measure small tenants while one floods
 ///
@@ -127,7 +130,8 @@ pub fn run(args: &Args) -> Outcome {
 
 /// The flood with so many small tenants beside it: its rate, and their latencies.
 async fn flood(args: &Args, place: &Place, tenants: u64, progress: &Progress) -> Result<(f64, Vec<u64>), Failure> {
-    let store = sample::open(&place.address(), 8).await?;
+    let address = place.address();
+    let store = sample::open(&address, 8).await?;
     progress.tell("preparing", 0, args.events);
     // The flooder's lanes are the small tenants' too: it has items in every one.
     let load = Preload { serials: 0..args.events, tenants: FLOODER, items: ITEMS };
@@ -137,19 +141,20 @@ async fn flood(args: &Args, place: &Place, tenants: u64, progress: &Progress) ->
     let notes = Notes::default();
     let mut others = Vec::new();
     for number in 1..args.processes {
-        others.push(Node::start(&place.address(), &format!("bench-{number}"), args.size)?);
+        others.push(Node::start(&address, &format!("bench-{number}"), args.size)?);
     }
     let start = Instant::now();
     let options = karwan::engine::Options::new("bench", karwan::Residency::Eu);
     let engine = Engine::start(&store, vec![notes.consumer(args.size)], options);
-    // Not while lanes are taken: what is measured is a flood that is under way.
+    // Not while lanes are taken, or pass from one process to another: what is measured is a flood that is under way.
     let under_way = async {
         while notes.flood() < UNDER_WAY.min(args.events / 2) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        shared_out(&address, args.processes).await
     };
     tokio::select! {
-        () = under_way => {}
+        begun = under_way => begun?,
         // Others may have handled most of a small one.
         done = engine.wait_for(sample::CONSUMER, end) => done?,
     }
@@ -168,6 +173,26 @@ async fn flood(args: &Args, place: &Place, tenants: u64, progress: &Progress) ->
         latencies.extend(node.end().await?.latencies_us.into_values());
     }
     Ok((rate, latencies))
+}
+
+/// Waits until every process has its share of the lanes.
+async fn shared_out(address: &Address, processes: u32) -> Result<(), Failure> {
+    if processes == 1 {
+        return Ok(());
+    }
+    let observer = Store::observe(address).await?;
+    loop {
+        let consumers = observer.consumers().await?;
+        let mut held: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+        for lane in consumers.iter().flat_map(|consumer| &consumer.lanes) {
+            *held.entry(lane.run_by()).or_default() += 1;
+        }
+        let share = held.values().sum::<usize>().div_ceil(processes as usize);
+        if !held.contains_key(&None) && held.values().all(|lanes| *lanes <= share) {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 async fn emit(store: Store, tenant: u64) -> Result<(), Failure> {

@@ -59,7 +59,7 @@ async fn a_consumer_that_fails_for_every_key_suspends_says_so_and_goes_on_when_i
     orders(&fixture, 0..150).await;
     fixture.settle(&engine).await;
     let [(consumer, reason)] = &suspended(&fixture).await[..] else { panic!("it is suspended") };
-    assert_eq!((consumer.as_str(), reason.contains("of the last 100 keys failed")), (NAME, true), "{reason}");
+    assert_eq!((consumer.as_str(), reason.ends_with(" keys failed")), (NAME, true), "{reason}");
     let end = fixture.order(1, "one-more", 0).await.position;
     let told = fixture.wait_for(&engine, NAME, end).await;
     assert!(matches!(told, Err(Error::ConsumerSuspended { .. })), "{told:?}");

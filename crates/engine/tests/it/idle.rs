@@ -159,7 +159,9 @@ fn an_event_is_handled_when_it_is_committed_and_not_when_somebody_looks() {
             tokio::time::sleep(Duration::from_millis(1_000 + 7 * round)).await;
             let committed = tokio::time::Instant::now();
             let unit = store.unit(&context, async |tx: TenantTx| {
-                tx.emit(OrderPlaced { order_id: format!("o-{round}"), items: 1 });
+                let id = format!("o-{round}");
+                tx.put(shop::order(&id));
+                tx.emit(shop::placed(&id));
                 Ok::<_, Error>(())
             });
             unit.await.expect("it can be committed");
