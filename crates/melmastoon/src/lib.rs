@@ -33,6 +33,7 @@ pub mod platform;
 pub mod pricing;
 pub mod property;
 pub mod refusal;
+pub mod repair;
 pub mod reporting;
 pub mod reservation;
 pub mod rules;

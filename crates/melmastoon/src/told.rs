@@ -54,6 +54,26 @@ pub fn afghanis(amount: i128) -> Money {
     Money { amount_micro: Micros::new(amount * 1_000_000), currency: "AFN".parse().expect("a currency") }
 }
 
+/// So many dollars.
+pub fn dollars(amount: i128) -> Money {
+    Money { currency: "USD".parse().expect("a currency"), ..afghanis(amount) }
+}
+
+/// The same booking by a guest who pays in dollars, at a rate that is frozen with the price; so many of them as there were afghanis.
+pub fn in_dollars(of: BookingConfirmed, rate: &str) -> BookingConfirmed {
+    let paid_in = |money: Money| Money { currency: dollars(0).currency, ..money };
+    let frozen = &of.quote.currency_snapshot;
+    let currency_snapshot =
+        CurrencySnapshot { guest_currency: dollars(0).currency, rate: rate.to_owned(), ..frozen.clone() };
+    let quote = QuoteSnapshot {
+        total: paid_in(of.quote.total),
+        tax: paid_in(of.quote.tax),
+        currency_snapshot,
+        ..of.quote.clone()
+    };
+    BookingConfirmed { quote, paid: paid_in(of.paid), balance_due: paid_in(of.balance_due), ..of }
+}
+
 /// A day of May 2026.
 pub fn may(day: i32) -> Date {
     Date::from_unix_days("2026-05-01".parse::<Date>().expect("a day").unix_days() + day - 1)

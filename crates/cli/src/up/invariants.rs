@@ -17,11 +17,14 @@ use karwan_store::report::Lag;
 use karwan_store::{Error, Store, stored};
 use melmastoon::analytics::state::Day;
 use melmastoon::billing::folio::Folio;
+use melmastoon::inventory::state::Night;
 use melmastoon::lock_integration;
 use melmastoon::lock_integration::credentials::KeyCredentialRequested;
+use melmastoon::lock_integration::state::ManualKey;
+use melmastoon::payment::state::FinanceAlert;
 use melmastoon::payment::{IntentCaptured, IntentRefunded};
 use melmastoon::reservation::BookingCancelled;
-use melmastoon::rules::{self, Rules};
+use melmastoon::rules::{self, Kept, Rules};
 use melmastoon::search_aggregation::state::Month;
 use melmastoon::values::PaymentRail;
 use serde::de::DeserializeOwned;
@@ -82,11 +85,7 @@ impl Told {
 
     /// What does not hold.
     pub fn violations(&self, kept: &Kept, charges: &[Charge], keys: &[Key]) -> Vec<String> {
-        let mut all = self.rules.nights.broken().to_vec();
-        all.extend(self.rules.traces.broken());
-        all.extend(self.rules.folios.broken(&kept.folios));
-        all.extend(self.rules.figures.broken(&kept.days));
-        all.extend(kept.months.iter().flat_map(|month| self.rules.nights.listed(month)));
+        let mut all = self.rules.broken(kept);
         self.judge_money(charges, &mut all);
         self.judge_keys(keys, &mut all);
         all.truncate(TOLD_MAX);
@@ -165,14 +164,7 @@ pub async fn told(node: &Node) -> Result<Told, Error> {
     Ok(told)
 }
 
-/// What services keep, of all tenants: what the log must agree with.
-#[derive(Default)]
-pub struct Kept {
-    folios: Vec<Folio>,
-    days: Vec<Day>,
-    months: Vec<Month>,
-}
-
+/// What services keep, of all tenants.
 async fn kept(node: &Node) -> Result<Kept, Error> {
     let mut kept = Kept::default();
     for tenant in sagas::tenants(&node.store).await? {
@@ -181,6 +173,9 @@ async fn kept(node: &Node) -> Result<Kept, Error> {
         kept.folios.extend(all::<Folio>(&unit).await?);
         kept.days.extend(all::<Day>(&unit).await?);
         kept.months.extend(all::<Month>(&unit).await?);
+        kept.nights.extend(all::<Night>(&unit).await?);
+        kept.alerts.extend(all::<FinanceAlert>(&unit).await?);
+        kept.manual.extend(all::<ManualKey>(&unit).await?);
     }
     Ok(kept)
 }
@@ -259,4 +254,83 @@ pub async fn work(node: &Node) -> Result<u64, Error> {
 /// Whether nothing is under way: consumers are at the end, no call is open, no key waits for another.
 pub async fn is_drained(node: &Node) -> Result<bool, Error> {
     Ok(under_way(node).await?.is_nothing())
+}
+
+#[cfg(test)]
+mod tests {
+    use karwan_sandbox::gateway::{Amount, Charge};
+    use karwan_sandbox::locks::Key;
+
+    use super::Told;
+
+    /// A charge under a reference, of which so much was taken and given back.
+    fn charge(reference: &str, captured_micros: i64, refunded_micros: i64) -> Charge {
+        Charge {
+            id: format!("ch_{reference}"),
+            key: reference.to_owned(),
+            account: "serai".to_owned(),
+            reference: reference.to_owned(),
+            instrument: "card".to_owned(),
+            amount: Amount { micros: 100, currency: "AFN".to_owned() },
+            captured_micros,
+            refunded_micros,
+            voided: false,
+        }
+    }
+
+    #[track_caller]
+    fn money(charges: &[Charge], expected: &[&str]) {
+        let mut told = Told::default();
+        told.money.insert("pay_1".to_owned(), (100, 40));
+        let mut broken = Vec::new();
+        told.judge_money(charges, &mut broken);
+        assert_eq!(broken, expected);
+    }
+
+    #[test]
+    fn whatever_the_gateway_s_ledger_says_otherwise_than_the_log_is_named() {
+        money(&[charge("pay_1", 100, 40)], &[]);
+        money(&[charge("pay_1", 100, 39)], &["money of pay_1: the log says (100, 40), the gateway (100, 39)"]);
+        money(&[], &["money of pay_1: the log says (100, 40), the gateway (0, 0)"]);
+        let twice = [charge("pay_1", 100, 40), charge("pay_1", 100, 0)];
+        money(&twice, &["money of pay_1: the log says (100, 40), the gateway (200, 40)"]);
+        let unknown = "the gateway took 100 micro-units for pay_2, and the log knows nothing of it";
+        money(&[charge("pay_1", 100, 40), charge("pay_2", 100, 0)], &[unknown]);
+        // Undone before anybody was told of it.
+        let undone = Charge { voided: true, ..charge("pay_2", 100, 100) };
+        money(&[charge("pay_1", 100, 40), undone], &[]);
+        let unknown = "the gateway took 101 micro-units for pay_2, and the log knows nothing of it";
+        let too_much = "the gateway gave back or took too much: ch_pay_2";
+        money(&[charge("pay_1", 100, 40), charge("pay_2", 101, 0)], &[too_much, unknown]);
+    }
+
+    #[test]
+    fn a_key_that_opens_for_nobody_or_twice_is_named() {
+        let key = |credential: &str| Key {
+            reference: format!("ref_{credential}"),
+            operation: credential.to_owned(),
+            account: "serai".to_owned(),
+            credential: credential.to_owned(),
+            site: "kabul".to_owned(),
+            doors: vec!["101".to_owned()],
+            kind: "mobile".to_owned(),
+            live: true,
+        };
+        let told = |is_over: bool| {
+            let mut told = Told::default();
+            told.keys.extend(["key_1", "key_2"].map(|key| (key.to_owned(), "rsv_1".to_owned())));
+            told.cancelled.extend(is_over.then(|| "rsv_1".to_owned()));
+            told
+        };
+        let broken = |is_over: bool, keys: &[Key]| {
+            let mut broken = Vec::new();
+            told(is_over).judge_keys(keys, &mut broken);
+            broken
+        };
+        assert_eq!(broken(false, &[key("key_1")]), Vec::<String>::new());
+        assert_eq!(broken(false, &[key("key_1"), key("key_2")]), ["2 live keys for rsv_1"]);
+        assert_eq!(broken(true, &[key("key_1")]), ["a key opens for rsv_1, which is cancelled or unknown"]);
+        assert_eq!(broken(true, &[Key { live: false, ..key("key_1") }]), Vec::<String>::new());
+        assert_eq!(broken(false, &[key("key_3")]), ["a key opens for nobody, which is cancelled or unknown"]);
+    }
 }

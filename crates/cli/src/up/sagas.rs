@@ -10,6 +10,7 @@ use melmastoon::lock_integration::{commands as locks, port as lock_port};
 use melmastoon::payment::state::FinanceAlert;
 use melmastoon::payment::{commands as payment, port as payment_port};
 use melmastoon::refusal::Refusal;
+use melmastoon::repair;
 use melmastoon::reservation;
 use melmastoon::reservation::booking::{Booking, State};
 use serde::{Deserialize, Serialize};
@@ -166,31 +167,12 @@ fn running(tenant: TenantId, booking: &Booking, now_ms: i64) -> Row {
 
 /// Tries again what a saga has left for a person: a key, a refund, a revocation. Answers what was tried.
 pub async fn retry(node: &Node, tenant: &str, reservation: &str) -> Result<Vec<String>, String> {
-    let told = |refusal: Refusal| refusal.to_string();
     let tenant: TenantId = tenant.parse().map_err(|_| format!("`{tenant}` is no tenant"))?;
     let id: ReservationId = reservation.parse().map_err(|_| format!("`{reservation}` is no reservation"))?;
     let context = |service: &str| context(tenant, service, CorrelationId::from_bits(fresh()));
-    let mut tried = Vec::new();
-    let lock = context("lock-integration-service");
-    for key in locks::waiting(&node.store, &lock, id).await.map_err(|error| error.to_string())? {
-        match key.task {
-            ManualTask::Issue => {
-                let key = locks::issue(&node.store, &lock, id).await.map_err(told)?;
-                tried.push(format!("a key is asked for again: {key}"));
-            }
-            ManualTask::Revoke => {
-                locks::revoke_again(&node.store, &lock, key.key_credential_id).await.map_err(told)?;
-                tried.push(format!("the vendor is asked again to end a key: {}", key.key_credential_id));
-            }
-        }
-    }
-    let alerts = payment::finance_alerts(&node.store, &context("payment-gateway-service")).await.map_err(told)?;
-    for alert in alerts.iter().filter(|alert| alert.reservation_id == id) {
-        payment::retry_refund(&node.store, &context("payment-gateway-service"), alert.refund_id).await.map_err(told)?;
-        tried.push(format!("a refund is asked for again: {}", alert.refund_id));
-    }
+    let tried = repair::retry(&node.store, context, id).await.map_err(|refusal| refusal.to_string())?;
     if tried.is_empty() {
         return Err(format!("nothing of {id} waits for a person; calls that were given up are in `karwan dlq list`"));
     }
-    Ok(tried)
+    Ok(tried.iter().map(ToString::to_string).collect())
 }

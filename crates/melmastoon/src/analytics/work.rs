@@ -5,6 +5,7 @@
 //! Not here: no-shows and check-ins, which come with the stay; rooms out of order, which come with housekeeping.
 
 use karwan::envelope::Envelope;
+use karwan::envelope::money::Currency;
 use karwan::envelope::time::{Date, Timestamp};
 use karwan::{Consumer, Due, Error, Query, Received, TenantTx, Timer, Verdict, Work};
 
@@ -114,7 +115,7 @@ async fn confirmed(tx: TenantTx, confirmed: Received<BookingConfirmed>) -> Resul
     let Some(zone) = zone(&tx, event.property_id).await? else { return Ok(unknown(event.property_id)) };
     let rate = &event.quote.currency_snapshot;
     if rate.guest_currency != rate.property_currency {
-        tx.find::<Rate>(&event.reservation_id.to_string()).await?;
+        tx.peek::<Rate>(&event.reservation_id.to_string()).await?;
         tx.put(Rate { reservation_id: event.reservation_id, rate: rate.rate.clone() });
     }
     count(&tx, event.property_id, &envelope, of_confirmed(&event, &zone)).await
@@ -132,17 +133,29 @@ async fn refunded(tx: TenantTx, refunded: Received<IntentRefunded>) -> Result<Ve
     if event.reason == RefundReason::LateCapture {
         return Ok(Verdict::Done);
     }
-    let Some(zone) = zone(&tx, event.property_id).await? else { return Ok(unknown(event.property_id)) };
-    let rate: Option<Rate> = tx.peek(&event.reservation_id.to_string()).await?;
-    let amount = rate.map_or(event.amount.amount_micro, |rate| converted(event.amount.amount_micro, &rate.rate));
+    let Some((currency, zone)) = books(&tx, event.property_id).await? else { return Ok(unknown(event.property_id)) };
+    let amount = if event.amount.currency == currency {
+        event.amount.amount_micro
+    } else {
+        // The confirmation, which told the rate, is under another key, and may come later.
+        let Some(rate) = tx.peek::<Rate>(&event.reservation_id.to_string()).await? else {
+            return Ok(Verdict::Later(format!("the rate of {} was not told of yet", event.reservation_id)));
+        };
+        converted(event.amount.amount_micro, &rate.rate)
+    };
     let sums = Sums { refunds_micro: amount, ..Sums::default() };
     count(&tx, event.property_id, &envelope, Deltas::from([(day(event.refunded_at, &zone), sums)])).await
 }
 
 /// The time zone of a property; it never changes.
 async fn zone(tx: &TenantTx, property: PropertyId) -> Result<Option<String>, Error> {
+    Ok(books(tx, property).await?.map(|(_, zone)| zone))
+}
+
+/// The currency and the time zone of a property; they never change.
+async fn books(tx: &TenantTx, property: PropertyId) -> Result<Option<(Currency, String)>, Error> {
     let house: Option<House> = tx.peek(&property.to_string()).await?;
-    Ok(house.and_then(|house| house.books).map(|(_, zone)| zone))
+    Ok(house.and_then(|house| house.books))
 }
 
 fn unknown(property: PropertyId) -> Verdict {

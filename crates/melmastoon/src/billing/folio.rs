@@ -1,15 +1,13 @@
-//! The folio: a list of entries that only grows, and what they add up to.
-//!
-//! Invariant: charges less payments plus refunds is the balance, after every entry. A cancelled booking's charges are reversed by
-//! an entry of their own.
+//! The folio: what is posted when. A cancelled booking's charges are reversed by an entry of their own.
 
 use karwan::envelope::money::{Currency, Micros, Money};
-use karwan::envelope::time::{Date, Timestamp};
+use karwan::envelope::time::Timestamp;
 use karwan::{Document, Kind};
 use serde::{Deserialize, Serialize};
 
+use super::entries::{Entries, Entry, Posting, Sums};
 use super::{ChargeKind, FolioChargePosted, FolioRefundPosted, FolioRefundReason};
-use crate::ids::{FolioId, FolioLineId, GuestId, PaymentIntentId, PropertyId, RefundId, ReservationId};
+use crate::ids::{FolioId, FolioLineId, GuestId, PaymentIntentId, PropertyId, ReservationId};
 use crate::payment::{IntentRefunded, RefundReason};
 use crate::reservation::BookingConfirmed;
 use crate::values::RefundDecision;
@@ -31,8 +29,8 @@ pub struct Folio {
     pub currency: Currency,
     /// Where it stands.
     pub state: FolioState,
-    /// What was posted, in its order.
-    pub entries: Vec<Entry>,
+    /// What was posted, in its order. It only grows.
+    entries: Entries,
 }
 
 /// Where a folio stands.
@@ -42,54 +40,6 @@ pub enum FolioState {
     Draft,
     /// Its booking was cancelled.
     Cancelled,
-}
-
-/// One entry; never changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The line.
-    pub line: FolioLineId,
-    /// What it is.
-    pub what: Posting,
-    /// How much, never negative; what it is says which way it counts.
-    pub amount: Micros,
-    /// The taxes in it.
-    pub tax: Micros,
-    /// The day that it is for.
-    pub date: Date,
-    /// When it was posted.
-    pub at: Timestamp,
-}
-
-/// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Posting {
-    /// Something to pay.
-    Charge(ChargeKind),
-    /// Charges that no longer stand.
-    Reversal,
-    /// Money received.
-    Payment(Option<PaymentIntentId>),
-    /// Money given back.
-    Refund(RefundId),
-}
-
-/// What the entries of a folio add up to, in micro-units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sums {
-    /// Charges, less those that were reversed.
-    pub charges: i128,
-    /// Money received.
-    pub payments: i128,
-    /// Money given back.
-    pub refunds: i128,
-}
-
-impl Sums {
-    /// What is to be paid; negative where the guest is owed.
-    pub const fn balance(&self) -> i128 {
-        self.charges - self.payments + self.refunds
-    }
 }
 
 impl Document for Folio {
@@ -110,7 +60,7 @@ impl Folio {
             guest_id: of.guest.guest_id,
             currency: of.quote.total.currency,
             state: FolioState::Draft,
-            entries: Vec::new(),
+            entries: Entries::default(),
         };
         let net: i128 = of.quote.nights.iter().map(|night| night.amount_micro.get()).sum();
         let (mut net_left, mut left) = (net, of.quote.total.amount_micro.get());
@@ -121,7 +71,7 @@ impl Folio {
             let amount = if net_left == 0 { left } else { left * own / net_left };
             (net_left, left) = (net_left - own, left - amount);
             let (amount, tax) = (Micros::new(amount), Micros::new(amount - own));
-            folio.entries.push(Entry { line: line(), what, amount, tax, date: night.date, at: now });
+            folio.entries.post(Entry { line: line(), what, amount, tax, date: night.date, at: now });
         }
         folio.payment(of.paid, of.payment_intent_id, now, line());
         folio
@@ -131,7 +81,7 @@ impl Folio {
     pub fn payment(&mut self, received: Money, intent: Option<PaymentIntentId>, now: Timestamp, line: FolioLineId) {
         let (what, amount) = (Posting::Payment(intent), received.amount_micro);
         if amount.get() > 0 {
-            self.entries.push(Entry { line, what, amount, tax: Micros::new(0), date: now.date(), at: now });
+            self.entries.post(Entry { line, what, amount, tax: Micros::new(0), date: now.date(), at: now });
         }
     }
 
@@ -148,13 +98,13 @@ impl Folio {
         self.state = FolioState::Cancelled;
         let (date, none) = (now.date(), Micros::new(0));
         let charges = Micros::new(self.sums().charges);
-        self.entries.push(Entry { line: line(), what: Posting::Reversal, amount: charges, tax: none, date, at: now });
+        self.entries.post(Entry { line: line(), what: Posting::Reversal, amount: charges, tax: none, date, at: now });
         let amount = refund.fee.amount_micro;
         if amount.get() <= 0 {
             return None;
         }
         let (what, line) = (Posting::Charge(ChargeKind::CancellationFee), line());
-        self.entries.push(Entry { line, what, amount, tax: none, date, at: now });
+        self.entries.post(Entry { line, what, amount, tax: none, date, at: now });
         self.version += 1;
         Some(FolioChargePosted {
             folio_id: self.folio_id,
@@ -179,11 +129,11 @@ impl Folio {
     /// Money went back; nothing where that was posted before.
     pub fn refund(&mut self, of: &IntentRefunded, line: FolioLineId, now: Timestamp) -> Option<FolioRefundPosted> {
         let what = Posting::Refund(of.refund_id);
-        if self.entries.iter().any(|entry| entry.what == what) {
+        if self.entries().iter().any(|entry| entry.what == what) {
             return None;
         }
         let (amount, tax) = (of.amount.amount_micro, Micros::new(0));
-        self.entries.push(Entry { line, what, amount, tax, date: now.date(), at: now });
+        self.entries.post(Entry { line, what, amount, tax, date: now.date(), at: now });
         self.version += 1;
         Some(FolioRefundPosted {
             folio_id: self.folio_id,
@@ -204,18 +154,14 @@ impl Folio {
         })
     }
 
+    /// What was posted, in its order.
+    pub fn entries(&self) -> &[Entry] {
+        self.entries.all()
+    }
+
     /// What its entries add up to.
     pub fn sums(&self) -> Sums {
-        self.entries.iter().fold(Sums::default(), |mut sums, entry| {
-            let amount = entry.amount.get();
-            match entry.what {
-                Posting::Charge(_) => sums.charges += amount,
-                Posting::Reversal => sums.charges -= amount,
-                Posting::Payment(_) => sums.payments += amount,
-                Posting::Refund(_) => sums.refunds += amount,
-            }
-            sums
-        })
+        self.entries.sums()
     }
 
     const fn money(&self, micros: i128) -> Money {
@@ -230,5 +176,64 @@ const fn reason(of: RefundReason) -> FolioRefundReason {
         RefundReason::EarlyCheckout => FolioRefundReason::EarlyCheckout,
         RefundReason::DatesChange => FolioRefundReason::DatesChange,
         RefundReason::LateCapture | RefundReason::Goodwill => FolioRefundReason::Goodwill,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use karwan::envelope::mint::Random as _;
+    use karwan::testing::SeededRandom;
+
+    use super::{Folio, FolioState};
+    use crate::payment::{IntentRefunded, RefundReason};
+    use crate::told;
+
+    /// Money is append-only: whatever happens, in whatever order, and however often, what is posted stays where it is.
+    #[test]
+    fn no_entry_is_ever_changed_or_removed() {
+        const SEEDS: u64 = 500;
+        const STEPS: u64 = 30;
+        for seed in 1..=SEEDS {
+            let random = SeededRandom::new(seed);
+            let below = |bound: u64| random.bits() % bound;
+            let small = |bound: u64| i128::try_from(random.bits() % bound).expect("a small number");
+            let booking = told::confirmed(10);
+            let mut lines = 0;
+            let mut line = || {
+                lines += 1;
+                told::id(lines)
+            };
+            let mut folio = Folio::draft(&booking, booking.confirmed_at, &mut line);
+            let mut balance = folio.sums().balance();
+            for _ in 0..STEPS {
+                let before = folio.entries().to_vec();
+                let (paid, posted) = (told::afghanis(small(3)), told::at(told::may(2), "00:00:00"));
+                let owed = match below(3) {
+                    0 => {
+                        folio.payment(paid, None, posted, line());
+                        -paid.amount_micro.get()
+                    }
+                    1 => {
+                        let mut decision = told::cancelled(&booking).refund;
+                        decision.fee = told::afghanis(small(56));
+                        let is_first = folio.state == FolioState::Draft;
+                        let charges = folio.sums().charges;
+                        folio.cancel(&decision, posted, &mut line);
+                        if is_first { decision.fee.amount_micro.get() - charges } else { 0 }
+                    }
+                    _ => {
+                        let refund = told::refunded(&booking, RefundReason::Cancellation, paid);
+                        let number = u32::try_from(below(4)).expect("a small number");
+                        let refund = IntentRefunded { refund_id: told::id(900 + number), ..refund };
+                        let is_new = folio.refund(&refund, line(), posted).is_some();
+                        if is_new { paid.amount_micro.get() } else { 0 }
+                    }
+                };
+                let after = folio.entries();
+                assert!(after.starts_with(&before), "seed={seed}: {before:?} became {after:?}");
+                balance += owed;
+                assert_eq!(folio.sums().balance(), balance, "seed={seed}: {after:?}");
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Every folio event carries the balance that results from it.
 
+pub mod entries;
 mod events;
 pub mod folio;
 pub mod work;

@@ -1,6 +1,7 @@
 //! Quotes in another currency than the house's: the rate is frozen with the price, and everything after it is paid in one currency.
 
 use karwan::envelope::money::{Currency, Micros};
+use karwan::envelope::time::Date;
 use melmastoon::analytics::commands::kpis;
 use melmastoon::billing::folio::Folio;
 use melmastoon::payment::{IntentCaptured, IntentRefunded};
@@ -58,7 +59,13 @@ async fn a_quote_in_the_guests_currency_freezes_its_rate_for_all_that_follows() 
     reservation::cancel_for_guest(world.store(), &context, id).await.unwrap();
     world.settle().await;
     assert_eq!(world.told::<BookingCancelled>().await[0].quote.currency_snapshot, frozen);
-    assert_eq!(world.told::<IntentRefunded>().await[0].amount, offer.quote.total);
+    let refunded = world.told::<IntentRefunded>().await.remove(0);
+    assert_eq!(refunded.amount, offer.quote.total);
+    world.pass_ms(30_000).await;
+    let today = refunded.refunded_at.date();
+    let days = DateRange { from: today, until: Date::from_unix_days(today.unix_days() + 1) };
+    let figures = kpis(world.store(), &from("analytics-service"), world.property, days).await.unwrap().revenue;
+    assert_eq!(figures.refunds_micro, Micros::new(total * 705 / 10), "not at the rate of today");
 }
 
 #[tokio::test(flavor = "multi_thread")]

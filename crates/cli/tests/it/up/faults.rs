@@ -14,7 +14,7 @@ use melmastoon::reservation::booking::{ALLOCATION_MS, Booking, State};
 use serde_json::{Value, json};
 
 use super::place::{On, Place};
-use super::{LONG, Node, begin, house, pause};
+use super::{LONG, Node, begin, facts, house, pause};
 
 /// What is tried, and what goes wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +86,97 @@ impl Place {
     }
 }
 
+/// What is told of a booking, and how often: nobody is paid, let in or written to twice, and nothing of it is left out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Told {
+    committed: usize,
+    released: usize,
+    captured: usize,
+    refunded: usize,
+    /// What billing has posted of that.
+    refunds_posted: usize,
+    confirmed: usize,
+    cancelled: usize,
+    keys: usize,
+    keys_revoked: usize,
+    messages: usize,
+}
+
+impl Told {
+    /// What the log has after a position; there is one booking in it.
+    fn after(node: &Node, position: &str) -> Self {
+        let facts = facts(node, position);
+        let count = |what: &str| {
+            let is_it = |fact: &&Value| fact["subject"].as_str().is_some_and(|subject| subject.contains(what));
+            facts.iter().filter(is_it).count()
+        };
+        Self {
+            committed: count(".inventory.allocation.committed."),
+            released: count(".inventory.allocation.released."),
+            captured: count(".payment.intent.captured."),
+            refunded: count(".payment.intent.refunded."),
+            refunds_posted: count(".billing.folio.refund_posted."),
+            confirmed: count(".reservation.booking.confirmed."),
+            cancelled: count(".reservation.booking.cancelled."),
+            keys: count(".key_credential.issued."),
+            keys_revoked: count(".key_credential.revoked."),
+            messages: count(".notification.message.dispatched."),
+        }
+    }
+}
+
+impl Case {
+    /// A message goes by mail, SMS and WhatsApp; one about a cancellation by mail and SMS.
+    const WAYS: (usize, usize) = (3, 2);
+
+    fn is_by_card(&self) -> bool {
+        self.fault != Some("cash-pending")
+    }
+
+    /// What is told of it in the end, where nobody is killed.
+    fn told(&self) -> Told {
+        let key = usize::from(self.is_by_card() && self.fault != Some("vendor-error"));
+        let (confirmed, over) = Self::WAYS;
+        let booked = Told {
+            committed: 1,
+            captured: 1,
+            confirmed: 1,
+            keys: key,
+            messages: confirmed * (1 + key),
+            ..Told::default()
+        };
+        let back = usize::from(self.is_by_card() && self.fault != Some("refund-failed"));
+        match (self.cancels, self.ends.starts_with("confirmed")) {
+            (true, _) => Told {
+                released: 1,
+                cancelled: 1,
+                refunded: back,
+                refunds_posted: back,
+                keys_revoked: key,
+                messages: booked.messages + over,
+                ..booked
+            },
+            (false, true) => booked,
+            (false, false) => self.given_up(0),
+        }
+    }
+
+    /// The same, where it was compensated. A charge that rooms came too late for was made in time or was not: then it went back.
+    fn given_up(&self, captured: usize) -> Told {
+        let rooms = usize::from(self.fault != Some("oversold"));
+        let captured = captured.min(usize::from(self.fault != Some("payment-declined") && rooms == 1));
+        Told {
+            committed: rooms,
+            released: rooms,
+            captured,
+            refunded: if self.is_by_card() { captured } else { 0 },
+            cancelled: 1,
+            messages: Self::WAYS.1,
+            ..Told::default()
+        }
+    }
+}
+
 fn status(node: &Node, booking: &Value) -> String {
     let text = |name: &str| booking[name].as_str().expect("a text");
     let path = format!("booking/{}/{}", text("tenant"), text("reservation"));
@@ -105,7 +196,7 @@ impl Kill {
     /// Begins, kills, comes back and compares: what is not as it must be.
     fn run(&self, server: Option<&'static Server>) -> Option<String> {
         let place = Place::new(self.on, server);
-        let (begun, since) = self.killed(&place);
+        let (before, begun, since) = self.killed(&place);
         let left = place.left(&begun);
         // Only whoever waits for rooms has a deadline that can be waited for; there is another one, of ten minutes.
         let waits = matches!(left, State::Held { allocated: false, .. });
@@ -120,29 +211,33 @@ impl Kill {
         let rows = node.karwan(&["saga", "list", "--format", "json"]).exits(0).json();
         let rows = rows.as_array().expect("rows").iter().filter(|row| row["reservation"] == begun["reservation"]);
         let rows: Vec<Value> = rows.map(|row| json!([row["saga"], row["state"], row["stuck"]])).collect();
-        let ended = (status(&node, &begun), rows, violations);
+        let told = Told::after(&node, &before);
+        let ended = (status(&node, &begun), rows, violations, told);
         assert_eq!(node.stop(), Some(0));
-        (ended != self.expected()).then(|| format!("{self:?} was {left:?} and ended as {ended:?}"))
+        let expected = self.expected(told.captured);
+        (ended != expected).then(|| format!("{self:?} was {left:?} and ended as {ended:?}, not as {expected:?}"))
     }
 
-    /// As if nobody had killed it; compensated where it had no time left.
-    fn expected(&self) -> (String, Vec<Value>, Value) {
+    /// As if nobody had killed it, each fact as often as then; compensated where it had no time left.
+    fn expected(&self, captured: usize) -> (String, Vec<Value>, Value, Told) {
         let (ends, left) = if self.late { (EXPIRED, None) } else { (self.case.ends, self.case.left) };
-        (ends.to_owned(), left.iter().map(|saga| json!([saga, "partial", true])).collect(), json!([]))
+        let told = if ends == EXPIRED { self.case.given_up(captured) } else { self.case.told() };
+        (ends.to_owned(), left.iter().map(|saga| json!([saga, "partial", true])).collect(), json!([]), told)
     }
 
-    /// What was begun by a node that is gone, and when.
-    fn killed(&self, place: &Place) -> (Value, Instant) {
+    /// Where the log was before anything was begun by a node that is gone, what was, and when.
+    fn killed(&self, place: &Place) -> (String, Value, Instant) {
         if self.late {
             // Everybody knows of rooms and prices; then nobody gives rooms.
             assert_eq!(place.up(&[]).stop(), Some(0));
             let node = place.up(&["--services", "reservation,pricing,payment"]);
             let begun = begin(&node, self.case.fault);
             node.kill();
-            return (begun, Instant::now());
+            return (position(&begun), begun, Instant::now());
         }
         let node = place.up(&[]);
         let mut begun = begin(&node, self.case.fault);
+        let before = position(&begun);
         if self.case.cancels {
             until("the confirmation", || status(&node, &begun).starts_with("confirmed"));
             assert_eq!(node.violations(), json!([]));
@@ -157,8 +252,12 @@ impl Kill {
         let is_over = || status(&node, &begun) != "held" && node.control("drained") == Value::Bool(true);
         until("its moment", || told() >= self.moment || is_over());
         node.kill();
-        (begun, since)
+        (before, begun, since)
     }
+}
+
+fn position(begun: &Value) -> String {
+    begun["position"].as_str().expect("a position").to_owned()
 }
 
 /// What the seed draws.
@@ -199,7 +298,8 @@ fn all(chance: &mut Chance, moments: u64) -> Vec<Kill> {
     kills
 }
 
-/// The same end as without the kill where the node is back in time, else the compensated one; and everything holds.
+/// The same end as without the kill where the node is back in time, else the compensated one; each fact is told as often as without
+/// it, so nothing is done twice or left out; and everything holds.
 #[test]
 fn killed_in_the_middle_everything_ends_as_it_should() {
     /// Nodes wait for vendors and deadlines most of the time.

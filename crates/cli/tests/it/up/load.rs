@@ -105,6 +105,49 @@ fn fail_twice(data: &Path) {
     writeln!(books, "{fault}").expect("it is written");
 }
 
+/// The last line of a vendor's books that is of a kind.
+fn entry(books: &Path, kind: &str) -> Value {
+    let text = fs::read_to_string(books).expect("a vendor's books");
+    let entries = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    entries.rev().find(|entry| entry[kind].is_object()).expect("there is one")[kind].clone()
+}
+
+fn enter(books: &Path, entry: &Value) {
+    let mut books = OpenOptions::new().append(true).open(books).expect("a vendor's books");
+    writeln!(books, "{entry}").expect("it is written");
+}
+
+/// The gateway has given back what nobody asked for, and the maker of locks has a key that is nobody's.
+fn act_behind_our_back(data: &Path) {
+    let (gateway, locks) = (data.join("sandbox").join("gateway.jsonl"), data.join("sandbox").join("locks.jsonl"));
+    let taken = entry(&gateway, "capture");
+    let refund =
+        json!({ "key": "unasked", "charge": taken["charge"], "reference": "unasked", "amount": taken["amount"] });
+    enter(&gateway, &json!({ "refund": refund }));
+    let mut key = entry(&locks, "issue");
+    (key["operation"], key["credential"]) = (json!("unasked"), json!("unasked"));
+    enter(&locks, &json!({ "issue": key }));
+}
+
+/// Whoever runs a load is told which rule does not hold, and a script sees it.
+#[test]
+fn a_load_that_finds_a_broken_rule_names_it_and_exits_with_1() {
+    let folder = Folder::new();
+    let data = folder.at("data");
+    let node = Node::up(&data, &[]);
+    node.karwan(&["load", "--bookings", "1", "--tenants", "1"]).exits(0).prints("everything holds");
+    assert_eq!(node.stop(), Some(0));
+    act_behind_our_back(&data);
+    let node = Node::up(&data, &[]);
+    let load = ["load", "--bookings", "1", "--tenants", "1"];
+    let shown = node.karwan(&load).exits(1);
+    let shown = shown.prints("VIOLATED: money of ").prints("VIOLATED: a key opens for nobody").stdout;
+    assert!(!shown.contains("everything holds"), "{shown}");
+    let report = node.karwan(&[&load[..], &["--json"]].concat()).exits(1).json();
+    assert_eq!(report["violations"].as_array().map(Vec::len), Some(2), "{report}");
+    assert_eq!(node.stop(), Some(0));
+}
+
 /// Between two attempts no call is open, and every consumer is at the end: the key is under way all the same.
 #[test]
 fn a_key_that_waits_for_another_attempt_is_listed_and_a_load_does_not_end_before_it() {

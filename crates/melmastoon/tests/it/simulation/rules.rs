@@ -3,43 +3,58 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use karwan::envelope::Envelope;
-use karwan::envelope::time::Date;
 use karwan::{Consumer, Query, Store};
 use melmastoon::billing::folio::Folio;
-use melmastoon::ids::{AllocationId, FolioId, ReservationId, RoomId};
-use melmastoon::inventory::state::{Allocation, AllocationState, Night};
+use melmastoon::ids::{FolioId, ReservationId};
+use melmastoon::inventory::state::{Allocation, AllocationState};
 use melmastoon::payment::state::{Case, Intent, IntentState, RefundState};
 use melmastoon::reservation::BookingConfirmed;
 use melmastoon::reservation::booking::{Booking, State};
-use melmastoon::rules::{Fact, Rules};
-use melmastoon::search_aggregation::state::Month;
+use melmastoon::rules::{Fact, Kept, Rules};
 use melmastoon::values::PaymentRail;
 use melmastoon::{
     analytics, audit, billing, iam, inventory, lock_integration, notification, payment, pricing, reservation,
     search_aggregation,
 };
 
-use super::{documents, projections};
+use super::{documents, projections, repair};
 use crate::world::{World, from};
 
-/// The rules that do not hold, each with what is wrong.
+/// The rules that do not hold, each with what is wrong: of the hotel as it is, once all that was left for a person is repaired, and
+/// when everything is delivered once more.
 pub async fn broken(world: &mut World) -> Vec<String> {
+    let mut broken = broken_now(world).await;
+    let repaired = repair::repaired(world).await;
+    broken.extend(repaired.into_iter().map(|rule| format!("after everything was repaired: {rule}")));
+    replay(world, &mut broken).await;
+    broken
+}
+
+/// The same, of the hotel as it is.
+pub async fn broken_now(world: &World) -> Vec<String> {
     let log = world.log().await;
     let bookings: Vec<Booking> = all(world).await;
-    let (rules, mut broken) = (told(&log), Vec::new());
-    room_nights(world, &rules, &mut broken).await;
+    let mut broken = told(&log).broken(&kept(world).await);
     sagas(world, &bookings, &mut broken).await;
     money(world, &mut broken).await;
     folios(world, &bookings, &mut broken).await;
-    broken.extend(rules.traces.broken());
-    broken.extend(rules.folios.broken(&all(world).await));
-    broken.extend(rules.figures.broken(&all(world).await));
     projections::keys(world, &bookings, &mut broken).await;
     projections::figures(&log, &mut broken);
     projections::listings(world, &mut broken).await;
     projections::trail(&log, &mut broken);
-    replay(world, log.len(), &mut broken).await;
     broken
+}
+
+/// What services keep and the log must agree with.
+pub async fn kept(world: &World) -> Kept {
+    Kept {
+        folios: all(world).await,
+        days: all(world).await,
+        months: all(world).await,
+        nights: all(world).await,
+        alerts: all(world).await,
+        manual: all(world).await,
+    }
 }
 
 /// Whether every saga has ended and no gateway is being asked.
@@ -85,21 +100,6 @@ fn told(log: &[Envelope]) -> Rules {
         });
     }
     rules
-}
-
-/// No room-night is sold twice, at any moment of the log; and what inventory keeps is what the log says.
-async fn room_nights(world: &World, rules: &Rules, broken: &mut Vec<String>) {
-    broken.extend_from_slice(rules.nights.broken());
-    let kept = all::<Night>(world).await.into_iter().flat_map(|night| {
-        let date = night.date;
-        night.taken.into_iter().map(move |(room, allocation)| ((room, date), allocation))
-    });
-    let kept: BTreeMap<(RoomId, Date), AllocationId> = kept.collect();
-    let taken = rules.nights.taken();
-    if kept != taken {
-        broken.push(format!("inventory keeps {kept:?}, the log says {taken:?}"));
-    }
-    broken.extend(all::<Month>(world).await.iter().flat_map(|month| rules.nights.listed(month)));
 }
 
 /// Every saga has ended, and its allocation with it.
@@ -181,8 +181,9 @@ async fn folios(world: &World, bookings: &[Booking], broken: &mut Vec<String>) {
 }
 
 /// Everything delivered once more changes nothing: no event, and no document of anybody.
-async fn replay(world: &mut World, events: usize, broken: &mut Vec<String>) {
+async fn replay(world: &mut World, broken: &mut Vec<String>) {
     world.stop().await;
+    let events = world.log().await.len();
     let before = documents::kept(world).await;
     let of = [
         billing::work::consumers(),
@@ -210,7 +211,7 @@ async fn replay(world: &mut World, events: usize, broken: &mut Vec<String>) {
         broken.push(format!("delivered again, {events} events have become {after}"));
     }
     let mut again = documents::changed(&before, &documents::kept(world).await);
-    room_nights(world, &told(&world.log().await), &mut again).await;
+    again.extend(told(&world.log().await).broken(&kept(world).await));
     money(world, &mut again).await;
     broken.extend(again.into_iter().map(|rule| format!("after everything was delivered again: {rule}")));
 }

@@ -70,7 +70,8 @@ fn seeded(options: Options, seed: u64) -> Options {
     Options { random: Arc::new(SeededRandom::new(seed)), ..options }
 }
 
-fn catalogue() -> Arc<Catalogue> {
+/// What the platform tells.
+pub fn catalogue() -> Arc<Catalogue> {
     Arc::new(Catalogue::of(&PLATFORM).expect("the catalogue is sound"))
 }
 
