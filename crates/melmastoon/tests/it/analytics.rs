@@ -189,9 +189,7 @@ fn shown(snapshots: &[SnapshotComputed]) -> BTreeMap<Date, Truth> {
 /// Whatever comes in whatever order, and comes again.
 #[test]
 fn the_figures_equal_a_recomputation_from_the_log() {
-    for seed in 1..=crate::desk::seeds() {
-        run(async || one_season(seed).await);
-    }
+    crate::desk::each_seed(one_season);
 }
 
 async fn one_season(seed: u64) {
