@@ -55,7 +55,8 @@ pub fn text(public: &str, address: &Address, tenants: Tenants, hints: &Hints) ->
         text.push_str("\nIn a second terminal:\n");
     }
     for (command, what) in commands {
-        text.push_str(&format!("  {:<50} {what}\n", format!("karwan {command}{}", hints.asking)));
+        // However long the command is, it can be told from what it does.
+        text.push_str(&format!("  {:<49}  {what}\n", format!("karwan {command}{}", hints.asking)));
     }
     text.push_str(&format!(
         "\nFor machines: {public}/health, /ready, /metrics. Ctrl-C stops; kill it, and it goes on where it was."
