@@ -59,15 +59,18 @@ fn foreign(code: &str, module: &[&str], services: &BTreeSet<String>) -> Vec<(Str
             (Some(other), None | Some("*")) if services.contains(other) => {
                 found.push((other.to_owned(), "*".to_owned()));
             }
-            (Some(other), Some(module)) if services.contains(other) => {
-                if module.starts_with(|c: char| c.is_ascii_lowercase()) && !VOCABULARY.contains(&module) {
-                    found.push((other.to_owned(), module.to_owned()));
-                }
+            (Some(other), Some(module)) if services.contains(other) && is_behind_events(module) => {
+                found.push((other.to_owned(), module.to_owned()));
             }
             _ => {}
         }
     }
     found
+}
+
+/// Types stand at a service's root; what is in lower case is a module.
+fn is_behind_events(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && !VOCABULARY.contains(&name)
 }
 
 /// The paths that begin with `crate`, `self` or `super`, from the crate's root on; what stands in braces is one path each.
