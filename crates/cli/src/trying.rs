@@ -26,8 +26,8 @@ const ALL_MAX: Duration = Duration::from_secs(120);
 pub enum Verb {
     /// Book two nights: from hold to key, event by event
     ///
-    /// Faults: hold-expired, oversold, payment-declined, payment-timeout,
-    /// vendor-error, key-timeout, cash-pending.
+    /// Faults: hold-expired, oversold, payment-declined, payment-timeout, vendor-error,
+    /// key-timeout, cash-pending; the first takes half a minute.
     ///
     /// Example: karwan try booking --fault payment-timeout
     Booking(Args),

@@ -168,11 +168,7 @@ pub fn run(args: &Args) -> Outcome {
         })?;
         tracing::info!(public, store = %address, "ready");
         if form == Form::Human {
-            let tenants = match sagas::tenants(&store).await?.is_empty() {
-                _ if demo => Tenants::Demo,
-                true => Tenants::None,
-                false => Tenants::Others,
-            };
+            let tenants = tenants(&store, demo).await?;
             output::note(&summary::text(&public, &address, tenants, &args.hints(&settings)));
         }
         signals.first().await;
@@ -275,6 +271,15 @@ const SELLERS: [(&str, &str); 4] = [
     ("reservation", "reservation-service.doors"),
     ("lock_integration", "lock-integration-service.key-policy"),
 ];
+
+/// Who is in the store of this node.
+async fn tenants(store: &Store, demo: bool) -> Result<Tenants, Failure> {
+    Ok(match sagas::tenants(store).await?.is_empty() {
+        _ if demo => Tenants::Demo,
+        true => Tenants::None,
+        false => Tenants::Others,
+    })
+}
 
 /// What this node does, but for publishing.
 fn work(args: &Args, stage: &Stage) -> Result<Work, Failure> {

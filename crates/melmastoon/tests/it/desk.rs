@@ -39,6 +39,7 @@ impl Seeds {
 }
 
 /// Tries a property with each seed, and names them: the last one is the one that went wrong.
+#[expect(clippy::print_stdout, reason = "a test says which seed it is at")]
 pub fn each_seed<F: Future<Output = ()>>(play: impl Fn(u64) -> F) {
     let Seeds { first, count } = Seeds::asked(4);
     for seed in first..first.saturating_add(count) {

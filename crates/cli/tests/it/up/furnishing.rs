@@ -90,16 +90,16 @@ fn check(on: On, server: Option<&'static Server>, seed: u64) {
         .map(|kill| ((seed + kill).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as usize % FACTS)
         .collect();
     moments.sort_unstable();
-    println!("seed={seed}, {on:?}: killed when so many facts were told: {moments:?}");
     let ended = killed(&Place::new(on, server), &moments);
     let undisturbed = undisturbed.join().expect("nobody kills it");
     assert_eq!(undisturbed.len(), FACTS, "{undisturbed:#?}");
-    assert_eq!(ended, undisturbed, "seed={seed}, {on:?}");
+    assert_eq!(ended, undisturbed, "seed={seed}, {on:?}, killed when so many facts were told: {moments:?}");
 }
 
 #[test]
 fn a_first_start_that_is_killed_makes_nothing_twice_and_leaves_nothing_out() {
     let seed = u64::from(std::process::id());
+    println!("seed={seed}");
     let server = karwan_testkit::postgres().or_skip();
     let stores = [Some(On::Sqlite), server.map(|_| On::Postgres)];
     std::thread::scope(|scope| {
