@@ -24,8 +24,8 @@ Usage: cargo xtask VERB
                             N simulations of several processes; a seed that goes wrong is printed, and --seed plays it again;
                             RULE (claim, version or epoch) is left out, to see what goes wrong without it
   slow hotel --seeds N [--seed S]
-                            N hotels whose guests, services and gateway misbehave, one a seed; a seed that breaks a rule is
-                            printed with it, and --seed plays it again
+                            N hotels whose guests, services and gateway misbehave, one a seed, and N seeds of each test that has
+                            some; a seed that breaks a rule is printed with it, and --seed plays it again
   slow kills [--moments N] [--seed S]
                             kills a node in the middle of each fault, N times (default 3) on each store, and once so that it is
                             back after the saga's deadline

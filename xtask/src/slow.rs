@@ -41,7 +41,7 @@ pub enum Suite {
     },
     /// Simulations of several processes, one a seed.
     Sim(Sim),
-    /// Whole hotels, one a seed: what must hold of bookings, rooms and money.
+    /// Hotels, and services of one alone, one a seed: what must hold of bookings, rooms, money, keys, listings and figures.
     Hotel(Hotel),
     /// Nodes that are killed in the middle of everything that can go wrong with a booking.
     Kills(Kills),
@@ -75,6 +75,14 @@ pub struct Hotel {
     /// The first seed; 1 where none is given.
     pub seed: Option<u64>,
 }
+
+/// The tests that play hotels, or a service of one, from seeds.
+pub const HOTEL_TESTS: [&str; 4] = [
+    "simulation::hotels_from_seeds_keep_every_rule",
+    "lock::no_key_outlives_its_booking_and_no_room_has_two",
+    "search::listings_equal_a_recomputation_from_the_log",
+    "analytics::the_figures_equal_a_recomputation_from_the_log",
+];
 
 /// Which kills.
 #[derive(Debug, PartialEq, Eq)]
@@ -270,11 +278,10 @@ fn simulate(project: &Project, sim: &Sim) -> Result<()> {
     command::run(command)
 }
 
-/// The platform's own test plays the seeds, optimised: a seed is all processor time. One that breaks a rule is named with it.
+/// The platform's own tests play the seeds, optimised: a seed is all processor time. One that breaks a rule is named with it.
 fn play_hotels(project: &Project, hotel: &Hotel) -> Result<()> {
-    let test = "simulation::hotels_from_seeds_keep_every_rule";
     let mut command = project.cargo(&["test", "--release", "--quiet", "--package", "melmastoon", "--test", "it", "--"]);
-    command.args(["--exact", test, "--nocapture"]).env("KARWAN_HOTEL_SEEDS", hotel.seeds.to_string());
+    command.args(["--exact", "--nocapture"]).args(HOTEL_TESTS).env("KARWAN_HOTEL_SEEDS", hotel.seeds.to_string());
     if let Some(seed) = hotel.seed {
         command.env("KARWAN_HOTEL_SEED", seed.to_string());
     }

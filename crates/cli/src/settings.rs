@@ -106,6 +106,18 @@ impl Flags {
         self.data.clone().unwrap_or_else(|| PathBuf::from(place::DEFAULT))
     }
 
+    /// The flag with which another command finds the same directory; nothing where it finds it by itself.
+    pub fn data_flag(&self) -> String {
+        let other = self.data.as_deref().filter(|data| *data != Path::new(place::DEFAULT));
+        other.map(|data| format!(" --data {}", word(&data.display().to_string()))).unwrap_or_default()
+    }
+
+    /// The flag with which another command reads the same file; nothing where none was named.
+    pub fn config_flag(&self) -> String {
+        let named = self.config.as_deref();
+        named.map(|path| format!(" --config {}", word(&path.display().to_string()))).unwrap_or_default()
+    }
+
     /// The store of the node in the directory: the one that it says it uses, or the file that it has left.
     fn store_of_node(&self) -> Option<String> {
         let (folder, file) = (self.data(), self.data().join(place::STORE));

@@ -27,14 +27,14 @@ pub enum Verb {
     /// Book two nights: from hold to key, event by event
     ///
     /// Faults: hold-expired, oversold, payment-declined, payment-timeout, vendor-error,
-    /// cash-pending.
+    /// key-timeout, cash-pending; the first takes half a minute.
     ///
     /// Example: karwan try booking --fault payment-timeout
     Booking(Args),
     /// Book, and cancel: room, money and key go back
     ///
-    /// Faults: payment-timeout, vendor-error, cash-pending, refund-failed; with any other
-    /// there is no booking to cancel.
+    /// Faults: payment-timeout, vendor-error, key-timeout, cash-pending, refund-failed; with
+    /// any other there is no booking to cancel.
     ///
     /// Example: karwan try cancellation --tenant lodge --fault refund-failed
     Cancellation(Args),

@@ -74,11 +74,16 @@ impl Pace {
         *self.0.lock().expect("nothing panics while holding it") = delay;
     }
 
-    /// Takes as long as this request does, which is the same for the same request.
-    pub async fn take_time(&self, request: &str) {
+    /// How long this request takes, which is the same for the same request.
+    fn of(&self, request: &str) -> Duration {
         let (from, until) = *self.0.lock().expect("nothing panics while holding it");
         let spread = u64::try_from(until.saturating_sub(from).as_millis()).unwrap_or(u64::MAX);
-        let wait = from + Duration::from_millis(crate::sign::below(spread, request));
+        from + Duration::from_millis(crate::sign::below(spread, request))
+    }
+
+    /// Takes as long as this request does.
+    pub async fn take_time(&self, request: &str) {
+        let wait = self.of(request);
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
@@ -98,4 +103,33 @@ where
 #[expect(clippy::disallowed_methods, reason = "a vendor has a clock of its own, which no test of ours moves")]
 pub(crate) fn now_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pace, StageOptions};
+
+    /// What is drawn for so many requests: all of it within the bounds that are documented, and much of what is between them.
+    #[test]
+    fn a_lifelike_vendor_takes_as_long_as_is_said_and_never_longer() {
+        let options = StageOptions::lifelike();
+        for (delay, ms) in [(options.gateway, 80..300), (options.locks, 3_000..8_000), (options.messages, 20..120)] {
+            let pace = Pace::new(delay);
+            let drawn = (0..5_000).map(|request| pace.of(&format!("operation {request}")).as_millis());
+            let (mut least, mut most) = (u128::MAX, 0);
+            for drawn in drawn {
+                assert!(ms.contains(&drawn), "{drawn} ms, and not {ms:?}");
+                (least, most) = (least.min(drawn), most.max(drawn));
+            }
+            let edge = (ms.end - ms.start) / 20;
+            assert!(least < ms.start + edge && most >= ms.end - edge, "from {least} to {most} ms of {ms:?}");
+            assert_eq!(pace.of("operation 7"), pace.of("operation 7"), "asked again, it takes as long as before");
+        }
+    }
+
+    #[test]
+    fn a_vendor_whose_bounds_are_one_takes_exactly_that() {
+        let five = std::time::Duration::from_secs(5);
+        assert_eq!(Pace::new((five, five)).of("a key"), five);
+    }
 }

@@ -1,4 +1,5 @@
-use xtask::slow::{Chaos, Hotel, Kills, Sim, Suite, parse};
+use xtask::rust_source::test_functions;
+use xtask::slow::{Chaos, HOTEL_TESTS, Hotel, Kills, Sim, Suite, parse};
 use xtask::trials::Trials;
 
 #[test]
@@ -96,6 +97,27 @@ fn hotels_have_a_number_or_a_seed() {
     let refused = |words: &[&str], reason: &str| assert_eq!(parse(words), Err(reason.to_owned()));
     refused(&["hotel"], "slow hotel takes `--seeds N`, `--seed S`, or both");
     refused(&["hotel", "--seeds", "many"], "--seeds takes a number, not `many`");
+}
+
+/// A name that no test has would be left out without a word.
+#[test]
+fn all_tests_with_seeds_of_hotels_are_played() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/melmastoon/tests/it");
+    let mut played = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the platform has tests") {
+        let path = entry.expect("it can be read").path();
+        let module = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let plays = text.contains("desk::each_seed(") || text.contains("desk::Seeds::asked(");
+        let listed: Vec<String> = test_functions(&text)
+            .into_iter()
+            .map(|test| format!("{module}::{test}"))
+            .filter(|test| HOTEL_TESTS.contains(&test.as_str()))
+            .collect();
+        assert_eq!(listed.len(), usize::from(plays), "{}", path.display());
+        played.extend(listed);
+    }
+    assert_eq!(played.len(), HOTEL_TESTS.len(), "{played:?}");
 }
 
 #[test]

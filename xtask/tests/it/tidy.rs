@@ -189,6 +189,23 @@ fn a_service_that_names_more_of_another_than_its_events_is_found() {
     check("fn f() { crate::payment::commands::notice(); }\n", &[&said("commands")]);
     check("use crate::{ids, payment};\n", &[&said("*")]);
     check("use crate::payment;\n", &[&said("*")]);
+    check("use crate::payment as till;\n", &[&said("*")]);
+    check("use crate::payment::*;\n", &[&said("*")]);
+    // In braces, wherever they stand and however deep they are.
+    check("use crate::{ids::QuoteId, payment::{IntentRefunded, events::IntentFailed}};\n", &[]);
+    check("use crate::payment::{IntentRefunded, state::Intent};\n", &[&said("state")]);
+    check("use crate::{\n    ids,\n    payment::{self, work},\n};\n", &[&said("*"), &said("work")]);
+    check("use crate::{payment::{port::{Told, Notice}, IntentRefunded}};\n", &[&said("port"), &said("port")]);
+    // By the way up, from the file and from a module in it.
+    check("use super::folio::Folio;\nuse super::super::payment::IntentRefunded;\n", &[]);
+    check("use super::super::payment::state::Intent;\n", &[&said("state")]);
+    check("use super::super::{ids, payment::{decide, IntentRefunded}};\n", &[&said("decide")]);
+    check("mod tests {\n    use super::super::payment::state::Own;\n}\n", &[]);
+    check("mod tests {\n    use super::super::super::payment::state::Intent;\n}\n", &[&said("state")]);
+    check("mod tests {}\nuse super::super::payment::state::Intent;\n", &[&said("state")]);
+    let all = "crates/melmastoon/src/billing/work.rs: foreign-service: `billing` uses `crate::*`: of another service it may \
+               know the events alone";
+    check("use crate::*;\n", &[all]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::ask::NodeFlag;
 use crate::exit::Outcome;
 use crate::output::{self, Paint};
 use crate::runtime;
-use crate::up::sagas::Row;
+use crate::up::sagas::{Listed, Row};
 
 #[derive(Subcommand)]
 pub enum Verb {
@@ -27,12 +27,16 @@ pub enum Verb {
 /// Examples:
 ///   karwan saga list
 ///   karwan saga list --stuck --format json
+///   karwan saga list --limit 1000
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct List {
     /// Only those that need a person
     #[arg(long)]
     stuck: bool,
+    /// At most so many; those that need a person come first
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
     #[command(flatten)]
     node: NodeFlag,
     /// How to print
@@ -84,12 +88,14 @@ pub fn run(verb: &Verb) -> Outcome {
 fn list(args: &List) -> Outcome {
     let node = args.node.node()?;
     runtime::block_on(async {
-        let rows: Vec<Row> = node.get("sagas").await?;
-        let rows: Vec<Row> = rows.into_iter().filter(|row| row.stuck || !args.stuck).collect();
+        let Listed { rows, more } = node.get(&format!("sagas?stuck={}&limit={}", args.stuck, args.limit)).await?;
         match args.format {
             Format::Json => output::json(&rows)?,
             Format::Human if rows.is_empty() => output::note("no saga is under way, and none waits for a person"),
             Format::Human => output::data(&table(&rows))?,
+        }
+        if more > 0 {
+            output::note(&format!("there are {more} more; --limit shows more, --stuck fewer"));
         }
         Ok(ExitCode::SUCCESS)
     })

@@ -38,7 +38,11 @@ pub async fn answer(node: Arc<Node>, request: Request) -> Response {
         (&Method::GET, ["control", "v1", "booking", tenant, reservation]) => {
             said(tries::status(&node, tenant, reservation).await)
         }
-        (&Method::GET, ["control", "v1", "sagas"]) => said(sagas::list(&node).await.map_err(|error| error.to_string())),
+        (&Method::GET, ["control", "v1", "sagas"]) => {
+            let limit = request.parameter("limit").and_then(|text| text.parse().ok()).unwrap_or(usize::MAX);
+            let stuck = request.parameter("stuck") == Some("true");
+            said(sagas::some(&node, stuck, limit).await.map_err(|error| error.to_string()))
+        }
         (&Method::GET, ["control", "v1", "saga", reservation]) => said(story(&node, reservation).await),
         (&Method::POST, ["control", "v1", "saga-retry"]) => match request.json::<Retry>() {
             Ok(ask) => said(sagas::retry(&node, &ask.tenant, &ask.reservation).await),

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use karwan::{Document, Event, Query, TenantTx};
+use karwan::{Event, Query};
 use karwan_envelope::ids::CorrelationId;
 use karwan_envelope::money::Money;
 use karwan_envelope::{Envelope, wire};
@@ -12,7 +12,6 @@ use karwan_sandbox::Stage;
 use karwan_sandbox::gateway::Charge;
 use karwan_sandbox::locks::Key;
 use karwan_store::log::{Filter, LogRow, PAGE_MAX};
-use karwan_store::query::PAGE_MAX as DOCUMENTS_MAX;
 use karwan_store::report::Lag;
 use karwan_store::{Error, Store, stored};
 use melmastoon::analytics::state::Day;
@@ -30,6 +29,7 @@ use melmastoon::values::PaymentRail;
 use serde::de::DeserializeOwned;
 
 use super::demo::{context, fresh};
+use super::documents;
 use super::node::Node;
 use super::sagas;
 
@@ -170,25 +170,14 @@ async fn kept(node: &Node) -> Result<Kept, Error> {
     for tenant in sagas::tenants(&node.store).await? {
         let context = context(tenant, "reservation-service", CorrelationId::from_bits(fresh()));
         let unit = node.store.tenant(&context);
-        kept.folios.extend(all::<Folio>(&unit).await?);
-        kept.days.extend(all::<Day>(&unit).await?);
-        kept.months.extend(all::<Month>(&unit).await?);
-        kept.nights.extend(all::<Night>(&unit).await?);
-        kept.alerts.extend(all::<FinanceAlert>(&unit).await?);
-        kept.manual.extend(all::<ManualKey>(&unit).await?);
+        kept.folios.extend(documents::all::<Folio>(&unit, Query::new).await?);
+        kept.days.extend(documents::all::<Day>(&unit, Query::new).await?);
+        kept.months.extend(documents::all::<Month>(&unit, Query::new).await?);
+        kept.nights.extend(documents::all::<Night>(&unit, Query::new).await?);
+        kept.alerts.extend(documents::all::<FinanceAlert>(&unit, Query::new).await?);
+        kept.manual.extend(documents::all::<ManualKey>(&unit, Query::new).await?);
     }
     Ok(kept)
-}
-
-/// Every document of a kind.
-async fn all<D: Document>(unit: &TenantTx) -> Result<Vec<D>, Error> {
-    let mut page = unit.query(Query::<D>::new().limit(DOCUMENTS_MAX)).await?;
-    let mut items = Vec::new();
-    loop {
-        items.append(&mut page.items);
-        let Some(next) = page.next else { return Ok(items) };
-        page = unit.query(Query::new().limit(DOCUMENTS_MAX).after(next)).await?;
-    }
 }
 
 /// What does not hold now.

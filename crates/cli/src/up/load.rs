@@ -24,6 +24,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::demo::{self, Furnished, Room, fresh};
+use super::furnishing;
 use super::invariants::{self, UnderWay, event};
 use super::node::Node;
 use super::tries::{ahead, wish};
@@ -339,7 +340,7 @@ fn share(values: &[f64], share: f64) -> Option<f64> {
 async fn places(node: &Node, tenants: usize) -> Result<Vec<Furnished>, String> {
     let mut places = Vec::new();
     for house in demo::houses_of_load(tenants) {
-        places.push(demo::furnish(&node.store, &house).await.map_err(|error| error.to_string())?.0);
+        places.push(furnishing::furnish(&node.store, &house).await.map_err(|error| error.to_string())?);
     }
     drain(node, false).await.map_err(|why| format!("the tenants are not known to every service: {why}"))?;
     Ok(places)

@@ -5,8 +5,10 @@
 
 pub mod control;
 mod demo;
+mod documents;
 mod edge;
 pub mod error;
+mod furnishing;
 mod invariants;
 pub mod load;
 mod logs;
@@ -44,7 +46,11 @@ use logs::Form;
 use node::{Node, Phase, PhaseCell};
 use place::{Card, Place};
 use publishing::Publishing;
+use summary::{Hints, Tenants};
 use tally::Tally;
+
+/// The port, where nothing else is said.
+const PORT: u16 = 7070;
 
 /// Run the hotel platform: a store, its services, and their vendors' sandboxes
 ///
@@ -79,7 +85,7 @@ pub struct Args {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     bind: IpAddr,
     /// The port; 0 takes a free one
-    #[arg(long, default_value_t = 7070)]
+    #[arg(long, default_value_t = PORT)]
     port: u16,
     /// How the log is written: for machines where nobody watches, for people on a terminal
     #[arg(long, value_enum, value_name = "FORM")]
@@ -87,6 +93,25 @@ pub struct Args {
     /// Log every event that is published or handled
     #[arg(long)]
     verbose: bool,
+}
+
+impl Args {
+    /// Commands with what was said to this one, so that they find the same node; what it has by itself is left out.
+    fn hints(&self, settings: &Settings) -> Hints {
+        let asking = self.flags.data_flag();
+        let mut again = format!("karwan up --demo{}{asking}{}", settings.store_flag(), self.flags.config_flag());
+        if self.bind != IpAddr::from([127, 0, 0, 1]) {
+            again.push_str(&format!(" --bind {}", self.bind));
+        }
+        if self.port != PORT {
+            again.push_str(&format!(" --port {}", self.port));
+        }
+        if !self.services.is_empty() {
+            again.push_str(&format!(" --services {}", self.services.join(",")));
+        }
+        again.push_str(&self.broker.flag());
+        Hints { asking, again }
+    }
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -104,7 +129,7 @@ pub fn run(args: &Args) -> Outcome {
         let address = named.unwrap_or_else(|| Address::Sqlite(absolute(place.store())));
         let tally = Arc::new(Tally::default());
         let store = open(&address, logs::spans(args.verbose, tally.clone())).await?;
-        sagas::count(&store).await.map_err(anyhow::Error::from)?;
+        sagas::count(&store, &address).await?;
         let signals = Signals::listen()?;
         let stage = vendors::open(&place).await?;
         let work = work(args, &stage)?;
@@ -115,7 +140,7 @@ pub fn run(args: &Args) -> Outcome {
         let public = format!("http://{}", listener.local_addr()?);
         vendors::listen(&stage, &public).await;
         let engine = Engine::start(&store, work, karwan::engine::Options::new(name(), Residency::Me));
-        let houses = if demo { furnished(&store, &engine).await? } else { Vec::new() };
+        let houses = if demo { furnished(&store, &engine, &args.services).await? } else { Vec::new() };
         let node = Arc::new(Node {
             store: store.clone(),
             address: address.clone(),
@@ -143,7 +168,8 @@ pub fn run(args: &Args) -> Outcome {
         })?;
         tracing::info!(public, store = %address, "ready");
         if form == Form::Human {
-            output::note(&summary::text(&public, &address, demo, &args.flags.data()));
+            let tenants = tenants(&store, demo).await?;
+            output::note(&summary::text(&public, &address, tenants, &args.hints(&settings)));
         }
         signals.first().await;
         node.enter(Phase::Draining);
@@ -220,32 +246,40 @@ async fn open(address: &Address, spans: Spans) -> Result<Store, Failure> {
     })
 }
 
-/// The tenants of the demo, once every service knows of them.
-async fn furnished(store: &Store, engine: &Engine) -> Result<Vec<demo::Furnished>, Failure> {
-    let (mut houses, mut changed) = (Vec::new(), false);
+/// The tenants of the demo, once every service of this node knows of them: also those of a start that was killed before they did.
+async fn furnished(store: &Store, engine: &Engine, services: &[String]) -> Result<Vec<demo::Furnished>, Failure> {
+    let mut houses = Vec::new();
     for house in demo::houses() {
-        let (furnished, new) = demo::furnish(store, &house).await.map_err(anyhow::Error::from)?;
-        houses.push(furnished);
-        changed |= new;
+        houses.push(furnishing::furnish(store, &house).await.map_err(anyhow::Error::from)?);
     }
     let end = store.relay().end().await?;
-    for consumer in SELLERS.into_iter().filter(|_| changed) {
+    let runs = |service: &str| services.is_empty() || services.iter().any(|name| name == service);
+    for (_, consumer) in SELLERS.into_iter().filter(|(service, _)| runs(service)) {
         match engine.wait_for(consumer, end).await {
-            // This node does not run it.
-            Ok(()) | Err(karwan_store::Error::ConsumerUnknown { .. }) => {}
+            // Somebody has stopped it, and will let it go on.
+            Ok(()) | Err(karwan_store::Error::ConsumerSuspended { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(houses)
 }
 
-/// Who must know of rooms and prices before anything is sold.
-const SELLERS: [&str; 4] = [
-    "pricing-service.houses",
-    "inventory-service.rooms",
-    "reservation-service.doors",
-    "lock-integration-service.key-policy",
+/// Who must know of rooms and prices before anything is sold: of which service, and the consumer.
+const SELLERS: [(&str, &str); 4] = [
+    ("pricing", "pricing-service.houses"),
+    ("inventory", "inventory-service.rooms"),
+    ("reservation", "reservation-service.doors"),
+    ("lock_integration", "lock-integration-service.key-policy"),
 ];
+
+/// Who is in the store of this node.
+async fn tenants(store: &Store, demo: bool) -> Result<Tenants, Failure> {
+    Ok(match sagas::tenants(store).await?.is_empty() {
+        _ if demo => Tenants::Demo,
+        true => Tenants::None,
+        false => Tenants::Others,
+    })
+}
 
 /// What this node does, but for publishing.
 fn work(args: &Args, stage: &Stage) -> Result<Work, Failure> {

@@ -3,23 +3,25 @@
 use karwan::{Error, Query, Store, TenantId};
 use karwan_envelope::ids::CorrelationId;
 use karwan_envelope::time::{Clock as _, SystemClock};
-use karwan_store::query::PAGE_MAX;
+use karwan_store::Address;
 use melmastoon::ids::ReservationId;
 use melmastoon::lock_integration::state::{Credential, KeyState, ManualKey, ManualTask};
-use melmastoon::lock_integration::{commands as locks, port as lock_port};
+use melmastoon::lock_integration::{self, commands as locks, port as lock_port};
 use melmastoon::payment::state::FinanceAlert;
 use melmastoon::payment::{commands as payment, port as payment_port};
 use melmastoon::refusal::Refusal;
 use melmastoon::repair;
 use melmastoon::reservation;
 use melmastoon::reservation::booking::{Booking, State};
+use melmastoon::sagas;
 use serde::{Deserialize, Serialize};
 
 use super::demo::{context, fresh};
+use super::documents;
 use super::node::Node;
 
-/// The most of each kind that are listed for one tenant.
-const LISTED_MAX: usize = 200;
+/// Calls that were given up are read so many at a time.
+const CALLS_PAGE: usize = 200;
 /// How long a saga may be under way before it is called stuck: its own deadline and some grace.
 const GRACE_MS: i64 = 60_000;
 
@@ -43,14 +45,33 @@ pub struct Row {
     pub stuck: bool,
 }
 
-/// Those of all tenants.
+/// Some sagas, and how many there are besides.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Listed {
+    /// Those that need a person first.
+    pub rows: Vec<Row>,
+    /// How many are not among them.
+    pub more: usize,
+}
+
+/// Those of all tenants; those that need a person first.
 pub async fn list(node: &Node) -> Result<Vec<Row>, Refusal> {
     let mut rows = Vec::new();
     for tenant in tenants(&node.store).await? {
         rows.extend(of_tenant(node, tenant).await?);
     }
     rows.extend(given_up(node).await?);
+    rows.sort_by_key(|row| !row.stuck);
     Ok(rows)
+}
+
+/// At most so many of them, of those that need a person or of all.
+pub async fn some(node: &Node, stuck: bool, limit: usize) -> Result<Listed, Refusal> {
+    let mut rows = list(node).await?;
+    rows.retain(|row| row.stuck || !stuck);
+    let more = rows.len().saturating_sub(limit);
+    rows.truncate(limit);
+    Ok(Listed { rows, more })
 }
 
 /// Whoever has told anything.
@@ -61,16 +82,34 @@ pub async fn tenants(store: &Store) -> Result<Vec<TenantId>, Error> {
     Ok(tenants.map(TenantId::from_bits).collect())
 }
 
-/// Counts the bookings that were under way when a node stopped, so that their ends are not counted as another's.
-pub async fn count(store: &Store) -> Result<(), Refusal> {
-    let mut under_way = 0;
+/// Counts what was under way when a node stopped, each service's part by itself, so that their ends are not counted as another's.
+pub async fn count(store: &Store, address: &Address) -> Result<(), Error> {
+    let (mut held, mut requested, mut ending) = (0, 0, 0);
     for tenant in tenants(store).await? {
-        let context = context(tenant, reservation::SERVICE, CorrelationId::from_bits(fresh()));
-        let held = Query::<Booking>::new().equal("status", "held").limit(PAGE_MAX);
-        under_way += i64::try_from(store.tenant(&context).query(held).await?.items.len()).unwrap_or(i64::MAX);
+        let unit = store.tenant(&context(tenant, reservation::SERVICE, CorrelationId::from_bits(fresh())));
+        held += documents::all(&unit, bookings_held).await?.len();
+        requested += documents::all(&unit, || keys("requested")).await?.len();
+        ending += documents::all(&unit, || keys("ending")).await?.len();
     }
-    store.metrics().sagas(reservation::SERVICE, melmastoon::sagas::BOOKING, under_way);
+    let count = |service: &str, saga: &str, under_way: usize| {
+        store.metrics().sagas(service, saga, i64::try_from(under_way).unwrap_or(i64::MAX));
+    };
+    count(reservation::SERVICE, sagas::BOOKING, held);
+    count(lock_integration::SERVICE, sagas::BOOKING, requested);
+    count(lock_integration::SERVICE, sagas::CANCELLATION, ending);
+    // A refund is under way as long as its call is: no index of intents tells it.
+    let refunds = Store::observe(address).await?.effects().await?;
+    let open = refunds.iter().filter(|effect| effect.kind == payment_port::REFUND).map(|effect| effect.open).sum();
+    store.metrics().sagas(melmastoon::payment::SERVICE, sagas::CANCELLATION, open);
     Ok(())
+}
+
+fn bookings_held() -> Query<Booking> {
+    Query::new().equal("status", "held")
+}
+
+fn keys(state: &'static str) -> Query<Credential> {
+    Query::new().equal("state", state)
 }
 
 /// Calls about a reservation that were given up: nobody asks again by itself. The saga that each is of.
@@ -85,16 +124,21 @@ async fn given_up(node: &Node) -> Result<Vec<Row>, Error> {
     let observer = Store::observe(&node.address).await?;
     let mut rows = Vec::new();
     for (kind, saga) in CALLS {
-        let dead = observer.dead_effects(kind, 0, LISTED_MAX).await?;
-        rows.extend(dead.into_iter().map(|dead| Row {
-            tenant: crate::tenant::shown(dead.effect.of.tenant),
-            reservation: dead.effect.key,
-            saga: saga.to_owned(),
-            state: "partial".to_owned(),
-            waits_for: format!("an operator: the call {kind} was given up (karwan dlq list)"),
-            when: format!("since {}", crate::instant::shown(dead.at)),
-            stuck: true,
-        }));
+        let mut after = 0;
+        loop {
+            let dead = observer.dead_effects(kind, after, CALLS_PAGE).await?;
+            let Some(last) = dead.last() else { break };
+            after = last.number;
+            rows.extend(dead.into_iter().map(|dead| Row {
+                tenant: crate::tenant::shown(dead.effect.of.tenant),
+                reservation: dead.effect.key,
+                saga: saga.to_owned(),
+                state: "partial".to_owned(),
+                waits_for: format!("an operator: the call {kind} was given up (karwan dlq list)"),
+                when: format!("since {}", crate::instant::shown(dead.at)),
+                stuck: true,
+            }));
+        }
     }
     Ok(rows)
 }
@@ -102,11 +146,10 @@ async fn given_up(node: &Node) -> Result<Vec<Row>, Error> {
 async fn of_tenant(node: &Node, tenant: TenantId) -> Result<Vec<Row>, Refusal> {
     let context = context(tenant, "reservation-service", CorrelationId::from_bits(fresh()));
     let (unit, now) = (node.store.tenant(&context), SystemClock.now());
-    let held = Query::<Booking>::new().equal("status", "held").limit(LISTED_MAX);
-    let mut rows: Vec<Row> =
-        unit.query(held).await?.items.iter().map(|booking| running(tenant, booking, now.unix_ms())).collect();
+    let held = documents::all(&unit, bookings_held).await?;
+    let mut rows: Vec<Row> = held.iter().map(|booking| running(tenant, booking, now.unix_ms())).collect();
     // Those that wait, longest first: what was seen to has no such instant.
-    let keys = unit.query(Query::<ManualKey>::new().ordered_by("waits_since").limit(LISTED_MAX)).await?.items;
+    let keys = documents::all(&unit, || Query::<ManualKey>::new().ordered_by("waits_since")).await?;
     rows.extend(keys.iter().map(|key| Row {
         tenant: tenant.to_string(),
         reservation: key.reservation_id.to_string(),

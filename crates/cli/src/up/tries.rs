@@ -33,6 +33,8 @@ pub enum Fault {
     PaymentTimeout,
     /// The maker of locks refuses the key
     VendorError,
+    /// The key is made, and the answer of its maker never comes
+    KeyTimeout,
     /// The guest will pay in cash on arrival
     CashPending,
     /// The gateway declines the refund; asked again, it makes it
@@ -41,17 +43,18 @@ pub enum Fault {
 
 impl Fault {
     /// Those that a booking can meet; a refund is none of its steps.
-    pub const OF_BOOKING: [Self; 6] = [
+    pub const OF_BOOKING: [Self; 7] = [
         Self::HoldExpired,
         Self::Oversold,
         Self::PaymentDeclined,
         Self::PaymentTimeout,
         Self::VendorError,
+        Self::KeyTimeout,
         Self::CashPending,
     ];
     /// Those that leave a booking to cancel.
-    pub const OF_CANCELLATION: [Self; 4] =
-        [Self::PaymentTimeout, Self::VendorError, Self::CashPending, Self::RefundFailed];
+    pub const OF_CANCELLATION: [Self; 5] =
+        [Self::PaymentTimeout, Self::VendorError, Self::KeyTimeout, Self::CashPending, Self::RefundFailed];
 }
 
 /// What is tried.
@@ -172,6 +175,7 @@ async fn book(
     let method = PaymentMethodId::from_bits(fresh());
     let stage = &node.stage;
     let card = |fault| stage.gateway.fault(&method.to_string(), fault).map_err(|error| told(&error));
+    let door = |fault| stage.locks.fault(&place.property.to_string(), fault).map_err(|error| told(&error));
     let (mut rail, mut room) = (PaymentRail::Card, (Room::Double, 1));
     let mut expects = vec!["booking.confirmed"];
     if has("lock_integration") {
@@ -193,10 +197,10 @@ async fn book(
             expects = vec!["booking.confirmed"];
         }
         Some(Fault::VendorError) => {
-            let site = place.property.to_string();
-            stage.locks.fault(&site, locks::Fault::Reject).map_err(|error| told(&error))?;
+            door(locks::Fault::Reject)?;
             expects = vec!["booking.confirmed", "key_credential.failed"];
         }
+        Some(Fault::KeyTimeout) => door(locks::Fault::TimeoutAfterIssue)?,
     }
     if fault == Some(Fault::RefundFailed) {
         card(gateway::Fault::RefundDecline)?;

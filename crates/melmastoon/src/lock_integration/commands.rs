@@ -79,16 +79,22 @@ pub async fn waiting(store: &Store, context: &Context, of: ReservationId) -> Res
 }
 
 /// Keys that the vendor still has to make or to end, and of which the front desk was not told: those whose call is open, and
-/// those that wait for the next one. At most as many of each state as a page has.
+/// those that wait for the next one.
 pub async fn under_way(store: &Store, context: &Context) -> Result<Vec<Credential>, Error> {
     let unit = store.tenant(context);
     let mut keys = Vec::new();
     for state in KeyState::UNDER_WAY {
-        for key in unit.query(Query::<Credential>::new().equal("state", state).limit(PAGE_MAX)).await?.items {
-            let told = unit.find::<ManualKey>(&key.key_credential_id.to_string()).await?;
-            if told.is_none_or(|told| told.done_at.is_some()) {
-                keys.push(key);
+        let of_state = || Query::<Credential>::new().equal("state", state).limit(PAGE_MAX);
+        let mut page = unit.query(of_state()).await?;
+        loop {
+            for key in page.items {
+                let told = unit.find::<ManualKey>(&key.key_credential_id.to_string()).await?;
+                if told.is_none_or(|told| told.done_at.is_some()) {
+                    keys.push(key);
+                }
             }
+            let Some(next) = page.next else { break };
+            page = unit.query(of_state().after(next)).await?;
         }
     }
     Ok(keys)

@@ -218,9 +218,7 @@ fn a_refund_in_the_guests_currency_is_counted_in_the_propertys_at_the_rate_of_it
 /// Whatever comes in whatever order, in whatever currency, and comes again.
 #[test]
 fn the_figures_equal_a_recomputation_from_the_log() {
-    for seed in 1..=crate::desk::seeds() {
-        run(async || one_season(seed).await);
-    }
+    crate::desk::each_seed(one_season);
 }
 
 async fn one_season(seed: u64) {

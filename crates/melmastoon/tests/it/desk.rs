@@ -22,9 +22,30 @@ pub fn run<F: Future<Output = ()>>(test: impl FnOnce() -> F) {
     runtime.expect("a runtime can be made").block_on(test());
 }
 
-/// How many seeds a property is tried with; `KARWAN_HOTEL_SEEDS` asks for more.
-pub fn seeds() -> u64 {
-    std::env::var("KARWAN_HOTEL_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+/// Seeds to play, one behind the other: `KARWAN_HOTEL_SEEDS` of them from `KARWAN_HOTEL_SEED` on.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds {
+    pub first: u64,
+    pub count: u64,
+}
+
+impl Seeds {
+    /// Those that are asked for; so many from 1 on where nobody asks.
+    pub fn asked(usual: u64) -> Self {
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+        let first = number("KARWAN_HOTEL_SEED").unwrap_or(1);
+        Self { first, count: number("KARWAN_HOTEL_SEEDS").unwrap_or(usual) }
+    }
+}
+
+/// Tries a property with each seed, and names them: the last one is the one that went wrong.
+#[expect(clippy::print_stdout, reason = "a test says which seed it is at")]
+pub fn each_seed<F: Future<Output = ()>>(play: impl Fn(u64) -> F) {
+    let Seeds { first, count } = Seeds::asked(4);
+    for seed in first..first.saturating_add(count) {
+        println!("{}: seed={seed}", std::thread::current().name().unwrap_or_default());
+        run(|| play(seed));
+    }
 }
 
 /// A store, and an engine over it.

@@ -320,9 +320,7 @@ fn a_key_that_the_vendor_does_not_end_is_not_told_as_revoked_and_waits_for_the_d
 /// Whatever the vendor does, wherever the cancellation falls, whatever is delivered twice.
 #[test]
 fn no_key_outlives_its_booking_and_no_room_has_two() {
-    for seed in 1..=crate::desk::seeds() {
-        run(async || one_life_of_some_keys(seed).await);
-    }
+    crate::desk::each_seed(one_life_of_some_keys);
 }
 
 async fn one_life_of_some_keys(seed: u64) {

@@ -11,6 +11,7 @@ mod iam;
 mod inputs;
 mod instances;
 mod inventory;
+mod latch;
 mod late;
 mod lock;
 mod notification;

@@ -239,9 +239,7 @@ fn nothing_that_a_booking_says_of_its_payment_passes_to_the_index() {
 /// Whatever comes in whatever order, and comes again.
 #[test]
 fn listings_equal_a_recomputation_from_the_log() {
-    for seed in 1..=crate::desk::seeds() {
-        run(async || one_season(seed).await);
-    }
+    crate::desk::each_seed(one_season);
 }
 
 async fn one_season(seed: u64) {

@@ -53,9 +53,7 @@ const DRAIN_MS: i64 = 600_000;
 /// any service.
 #[test]
 fn hotels_from_seeds_keep_every_rule() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let first = number("KARWAN_HOTEL_SEED").unwrap_or(1);
-    let seeds = number("KARWAN_HOTEL_SEEDS").unwrap_or(SEEDS);
+    let crate::desk::Seeds { first, count: seeds } = crate::desk::Seeds::asked(SEEDS);
     let next = AtomicU64::new(first);
     let broken = Mutex::new(Vec::new());
     // A hotel never waits: one a core.

@@ -69,3 +69,22 @@ async fn a_wrong_login_or_token_opens_nothing() {
     assert_eq!(post(&locks.url(), "/api/keys", "t=1,v1=00", issue("op1")).await.0, StatusCode::UNAUTHORIZED);
     assert!(locks.keys().is_empty());
 }
+
+#[tokio::test]
+async fn a_key_whose_answer_never_comes_was_made_once_and_its_repetition_says_which() {
+    let locks = Locks::open(None, NOW).await.expect("it opens");
+    let (url, token) = (locks.url(), token(&locks).await);
+    locks.fault("ppt_1", Fault::TimeoutAfterIssue).expect("it is kept");
+    let (asked, bearer) = (url.clone(), token.clone());
+    let silent = tokio::spawn(async move { post(&asked, "/api/keys", &bearer, issue("op1")).await });
+    while locks.keys().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let (status, made) = post(&url, "/api/keys", &token, issue("op1")).await;
+    let keys = locks.keys();
+    assert_eq!((status, made["keyRef"].as_str(), keys.len()), (200, Some(keys[0].reference.as_str()), 1));
+    assert!(!silent.is_finished());
+    silent.abort();
+    // The fault was that one operation's.
+    assert_eq!(post(&url, "/api/keys", &token, issue("op2")).await.0, 200);
+}

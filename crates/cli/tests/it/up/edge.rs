@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use karwan_http::server::BODY_BYTES_MAX;
 use karwan_http::signature::{AGE_SECONDS_MAX, signature};
 use karwan_sandbox::{gateway, locks, messages};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Node, ask, begin, exposition, pause, signal, try_ask, until};
 use crate::folder::Folder;
@@ -86,6 +86,43 @@ fn a_saga_under_way_is_counted_as_such_also_by_the_node_that_comes_back() {
     let sample = format!("melmastoon_saga_completed_total{{{booking},outcome=\"{outcome}\"}} 1\n");
     assert!(metrics.contains(&sample), "{sample}: {metrics}");
     assert_eq!(exposition::problems(&metrics), Vec::<String>::new());
+    assert_eq!(node.stop(), Some(0));
+}
+
+/// also the parts of it that are lock-integration's, which makes and ends keys slowly.
+#[test]
+fn a_key_under_way_is_counted_as_such_also_by_the_node_that_comes_back() {
+    const WITHOUT_LOCKS: &[&str] = &["--services", "reservation,pricing,payment,inventory"];
+    let folder = Folder::new();
+    let data = folder.at("data");
+    let lock = |saga: &str| format!("service=\"lock-integration-service\",saga_name=\"{saga}\"");
+    let counts = |node: &Node, saga: &str, count: u32| {
+        let sample = format!("melmastoon_saga_inflight_count{{{}}} {count}\n", lock(saga));
+        node.ask("GET", "/metrics", &[], "").1.contains(&sample)
+    };
+    let ended_well = |node: &Node, saga: &str| {
+        let sample = format!("melmastoon_saga_completed_total{{{},outcome=\"success\"}} 1\n", lock(saga));
+        let (_, metrics) = node.ask("GET", "/metrics", &[], "");
+        assert!(metrics.contains(&sample), "{sample}: {metrics}");
+        assert!(counts(node, "booking", 0) && counts(node, "cancellation", 0), "{metrics}");
+    };
+    // It is killed while the maker of locks is asked; then nobody asks, and then somebody does.
+    let killed_and_back = |node: Node, saga: &str| {
+        until("a key under way", || counts(&node, saga, 1));
+        node.kill();
+        let node = Node::up(&data, WITHOUT_LOCKS);
+        assert!(counts(&node, saga, 1), "{saga}: it was under way when the node was killed");
+        assert_eq!(node.stop(), Some(0));
+        let node = Node::up(&data, &[]);
+        assert_eq!(node.violations(), json!([]));
+        ended_well(&node, saga);
+        node
+    };
+    let node = Node::up(&data, &[]);
+    let begun = begin(&node, None);
+    let node = killed_and_back(node, "booking");
+    node.tell("try", &json!({ "tenant": null, "fault": null, "cancel": begun["reservation"] }));
+    let node = killed_and_back(node, "cancellation");
     assert_eq!(node.stop(), Some(0));
 }
 

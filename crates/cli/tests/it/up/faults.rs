@@ -38,13 +38,14 @@ const fn cancellation(fault: Option<&'static str>, left: Option<&'static str>, f
     Case { fault, cancels: true, ends: "cancelled", left, facts }
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 13] = [
     booking(None, "confirmed", None, 10),
     booking(Some("hold-expired"), EXPIRED, None, 4),
     booking(Some("oversold"), "refused: MELMASTOON.RESERVATION.OVERBOOKING_BLOCKED", None, 3),
     booking(Some("payment-declined"), "refused: MELMASTOON.PAYMENT.DECLINED", None, 6),
     booking(Some("payment-timeout"), "confirmed", None, 10),
     booking(Some("vendor-error"), "confirmed", Some("booking"), 10),
+    booking(Some("key-timeout"), "confirmed", None, 10),
     booking(Some("cash-pending"), "confirmed, cash pending", None, 8),
     cancellation(None, None, 5),
     cancellation(Some("payment-timeout"), None, 5),
@@ -69,17 +70,13 @@ impl Place {
     /// How a booking was left by a node that is gone.
     fn left(&self, booking: &Value) -> State {
         let text = |name: &str| booking[name].as_str().expect("a text");
-        let address = match &self.store {
-            Some((_, url)) => url.parse().expect("a URL is an address"),
-            None => karwan_store::Address::Sqlite(self.folder.at("data").join("karwan.db")),
-        };
         let tenant = Tenant::One(text("tenant").parse().expect("a tenant"));
         let context = karwan::Context { tenant, ..karwan::context("reservation-service", 1) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let catalogue = karwan::Catalogue::of(&melmastoon::platform::PLATFORM).expect("it is sound");
             let options = karwan_store::Options::new(Arc::new(catalogue), melmastoon::hotel::kinds());
-            let store = karwan_store::Store::open(&address, options).await.expect("it opens");
+            let store = karwan_store::Store::open(&self.address(), options).await.expect("it opens");
             let booking = store.tenant(&context).find::<Booking>(text("reservation")).await.expect("the store answers");
             booking.expect("it is there").state
         })

@@ -116,9 +116,46 @@ fn run(folder: &Folder, step: &Step, ids: &mut HashMap<String, String>) {
     }
 }
 
+/// The guide without its section on Postgres, and that section.
+fn parts() -> (String, String) {
+    let guide = std::fs::read_to_string(root().join("docs/guides/first-five-minutes.md")).expect("there is a guide");
+    let (before, rest) = guide.split_once("\n## On Postgres\n").expect("it has a section on Postgres");
+    let (section, after) = rest.split_once("\n## ").expect("another one follows");
+    (format!("{before}\n## {after}"), section.to_owned())
+}
+
+#[test]
+fn the_same_goes_on_postgres_as_its_section_says() {
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let (database, folder) = (server.database(), Folder::new());
+    let login = format!("guide_{}", database.name());
+    database.psql(&format!("CREATE ROLE {login} LOGIN")).expect("a superuser may");
+    let (guide, section) = parts();
+    let [migrate, up] = &steps(&section)[..] else { panic!("{section}") };
+    let here = |command: &str| {
+        let command = command.strip_prefix("karwan ").expect("it is ours");
+        let command = command.replace("postgres://owner@localhost/hotel", &database.url());
+        let command = command.replace("postgres://node@localhost/hotel", &database.url_as(&login));
+        command.replace("--grant node", &format!("--grant {login}"))
+    };
+    let words: Vec<String> = here(&migrate.command).split_whitespace().map(str::to_owned).collect();
+    call(&words).within(folder.path()).run().exits(0);
+    let up_here = here(&up.command).replace(&database.url_as(&login), &format!("'{}'", database.url_as(&login)));
+    let Some(node) = OnTerminal::up(folder.path(), &format!("{up_here} --port 0")).or_skip() else { return };
+    let public = node.card()["public"].as_str().expect("an address").to_owned();
+    let shown: Vec<String> =
+        node.shown_until("For machines:").iter().map(|line| line.replace(&public, USUAL)).collect();
+    let mut ids = HashMap::new();
+    assert_eq!(missing(up, &shown, &mut ids), Vec::<String>::new(), "{shown:#?}");
+    let booked: Vec<Step> = steps(&guide).into_iter().filter(|step| step.command == "karwan try booking").collect();
+    assert_eq!(booked.len(), 1);
+    run(&folder, &booked[0], &mut ids);
+    assert_eq!(node.stop().0, Some(0));
+}
+
 #[test]
 fn the_first_five_minutes_go_as_their_guide_says() {
-    let guide = std::fs::read_to_string(root().join("docs/guides/first-five-minutes.md")).expect("there is a guide");
+    let (guide, _) = parts();
     let steps = steps(&guide);
     let [first, rest @ ..] = &steps[..] else { panic!("the guide has commands") };
     let up = first.command.strip_prefix("cargo run --release -- ").expect("it begins with starting a node");

@@ -6,14 +6,17 @@ mod broker;
 mod edge;
 mod exposition;
 mod faults;
+mod furnishing;
 mod guide;
 mod kill;
 mod load;
 mod notices;
 mod outside;
 mod place;
+mod sagas;
 mod start;
 mod streams;
+mod summary;
 mod terminal;
 mod tries;
 

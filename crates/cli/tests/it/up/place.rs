@@ -1,5 +1,6 @@
 //! Where a node of the tests is.
 
+use karwan_store::Address;
 use karwan_testkit::postgres::{Database, Server};
 
 use super::Node;
@@ -35,7 +36,23 @@ impl Place {
 
     /// A node with its two tenants.
     pub fn up(&self, more: &[&str]) -> Node {
-        let store: Vec<&str> = self.store.iter().flat_map(|(_, url)| ["--store", url, "--demo"]).collect();
-        Node::up(&self.folder.at("data"), &[&store, more].concat())
+        Node::up(&self.folder.at("data"), &[&self.words(), more].concat())
+    }
+
+    /// The same, and nobody waits for it.
+    pub fn begun(&self) -> Node {
+        Node::begun(&self.folder.at("data"), &self.words())
+    }
+
+    fn words(&self) -> Vec<&str> {
+        self.store.iter().flat_map(|(_, url)| ["--store", url, "--demo"]).collect()
+    }
+
+    /// Where its store is.
+    pub fn address(&self) -> Address {
+        match &self.store {
+            Some((_, url)) => url.parse().expect("a URL is an address"),
+            None => Address::Sqlite(self.folder.at("data").join("karwan.db")),
+        }
     }
 }

@@ -1,5 +1,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::place::{On, Place};
 use super::{Node, pause};
 use crate::folder::Folder;
 use crate::karwan::karwan;
@@ -30,17 +31,6 @@ fn a_directory_of_another_living_node_is_refused_and_of_a_dead_one_taken() {
         .says("no node runs in")
         .says("docs/errors/node-not-running.md");
     assert_eq!(Node::up(&folder.at("data"), &["--empty"]).stop(), Some(0));
-}
-
-#[test]
-fn a_store_that_is_newer_than_the_program_is_refused() {
-    let folder = Folder::new();
-    assert_eq!(Node::up(&folder.at("data"), &["--empty"]).stop(), Some(0));
-    let file = rusqlite::Connection::open(folder.at("data").join("karwan.db")).expect("it opens");
-    file.execute("UPDATE meta SET schema = 99, admits_from = 99", []).expect("it is changed");
-    drop(file);
-    let data = folder.at("data").to_str().expect("a path").to_owned();
-    karwan(&["up", "--data", &data, "--port", "0"]).exits(1).says("docs/errors/store-newer.md");
 }
 
 #[test]
@@ -78,4 +68,34 @@ fn a_second_signal_ends_a_node_at_once() {
     super::signal(&node.child, "TERM");
     let code = node.child.wait().expect("it ends").code();
     assert!(matches!(code, Some(143 | 0)), "{code:?}");
+}
+
+/// On both stores; an older program that a newer store still admits goes on.
+#[test]
+fn a_store_that_is_newer_than_the_program_is_told_with_the_remedy() {
+    let folder = Folder::new();
+    assert_eq!(Node::up(&folder.at("data"), &["--empty"]).stop(), Some(0));
+    let data = folder.name("data");
+    let meta = |sql: &str| {
+        let file = rusqlite::Connection::open(folder.at("data").join("karwan.db")).expect("it opens");
+        file.execute_batch(sql).expect("a shell can do that");
+    };
+    meta("UPDATE meta SET schema = 99, admits_from = 99");
+    let refused = |words: &[&str]| {
+        karwan(words)
+            .exits(1)
+            .says("is at schema 99, and this program knows")
+            .says("use a newer program")
+            .says("docs/errors/store-newer.md");
+    };
+    refused(&["up", "--data", &data, "--port", "0"]);
+    meta("UPDATE meta SET admits_from = 1");
+    assert_eq!(Node::up(&folder.at("data"), &[]).stop(), Some(0));
+    let Some(server) = karwan_testkit::postgres().or_skip() else { return };
+    let place = Place::new(On::Postgres, Some(server));
+    let (database, url) = place.store.as_ref().expect("a database");
+    database.psql("UPDATE karwan.meta SET schema = 99, admits_from = 99").expect("a superuser may");
+    refused(&["up", "--data", &place.folder.name("data"), "--port", "0", "--store", url]);
+    database.psql("UPDATE karwan.meta SET admits_from = 1").expect("a superuser may");
+    assert_eq!(place.up(&[]).stop(), Some(0));
 }

@@ -156,7 +156,7 @@ fn a_fault_that_cannot_happen_is_refused_with_those_that_can() {
         karwan(&["try", "cancellation", "--fault", fault])
             .exits(64)
             .says(fault)
-            .says("payment-timeout, vendor-error, cash-pending, refund-failed");
+            .says("payment-timeout, vendor-error, key-timeout, cash-pending, refund-failed");
     }
     karwan(&["try", "booking", "--fault", "refund-failed"]).exits(64).says("hold-expired, oversold, payment-declined");
 }
