@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use karwan_broker::Broker;
 use karwan_engine::fed_consumer::Error as FedError;
 use karwan_engine::{Consumer, Engine, FedConsumer, Received, Relay, Verdict, Work};
 use karwan_envelope::mint::OsRandom;
@@ -13,7 +12,7 @@ use karwan_testkit::nats::{Options, Server};
 
 use crate::fixture::{self, Fixture, note};
 use crate::processes::yard::until;
-use crate::relay::{filled, server, topology};
+use crate::relay::{broker, filled, server, topology};
 use crate::shop::{OrderChanged, OrderPlaced};
 
 const NAME: &str = "sales-service.secretary";
@@ -40,13 +39,9 @@ fn secretary() -> Consumer {
         .from_stream("SALES")
 }
 
-async fn broker(server: &Server) -> Broker {
-    crate::relay::broker(server).await
-}
-
 impl Line {
-    async fn new() -> Option<Self> {
-        let (server, producer) = (server(Options::default())?, fixture::sqlite().await?);
+    async fn of(producer: Fixture) -> Option<Self> {
+        let server = server(Options::default())?;
         let consumer = fixture::sqlite().await?;
         let relay = producer.start_work("relay", Work::new().relay(Relay::new(broker(&server).await, topology())));
         Some(Self { server, producer, consumer, relay })
@@ -106,11 +101,9 @@ fn who() -> Who {
 }
 
 fn run(test: impl AsyncFnOnce(Line)) {
-    let line = async { Line::new().await };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
-    runtime.expect("a runtime can be made").block_on(async {
-        if let Some(line) = line.await {
-            Box::pin(test(line)).await;
+    fixture::run(fixture::sqlite(), async |producer: Fixture| {
+        if let Some(line) = Line::of(producer).await {
+            test(line).await;
         }
     });
 }
