@@ -289,6 +289,11 @@ impl Consumer {
         }
     }
 
+    /// Whether it may handle everything anew.
+    pub(crate) fn is_rebuildable(&self) -> bool {
+        self.rebuildable
+    }
+
     /// What it says of itself, for operators.
     pub(crate) fn declared(&self) -> Declared {
         Declared {

@@ -13,6 +13,7 @@ use karwan_envelope::mint::Random;
 use karwan_envelope::time::Timestamp;
 use karwan_store::log::{LogRow, Seq};
 use karwan_store::operator::{Again, Chosen, Moved, Place, Replayed, Steps, Tally, Who};
+use karwan_store::retention::REMEMBERED_MS;
 use karwan_store::write_set::{Claim, TenantBits, slot};
 use karwan_store::{Declared, Operator, RelayTx, stored};
 
@@ -45,13 +46,14 @@ pub struct FedConsumer {
     name: String,
     stream: String,
     subjects: Vec<String>,
+    rebuildable: bool,
 }
 
 impl FedConsumer {
     /// By what it has declared of itself; none where its store's log feeds it.
     pub fn of(operator: &Operator, declared: Declared, broker: Broker, random: Arc<dyn Random>) -> Option<Self> {
-        let Declared { consumer: name, stream, subjects, .. } = declared;
-        Some(Self { operator: operator.clone(), broker, random, name, stream: stream?, subjects })
+        let Declared { consumer: name, stream, subjects, rebuildable, .. } = declared;
+        Some(Self { operator: operator.clone(), broker, random, name, stream: stream?, subjects, rebuildable })
     }
 
     /// The number of the stream behind which a place lies.
@@ -72,12 +74,17 @@ impl FedConsumer {
 
     /// What [`Self::seek`] would do.
     pub async fn would_seek(&self, place: Place) -> Result<Moved, Error> {
-        Ok(self.operator.would_seek(&self.name, Place::Seq(self.number(place).await?)).await?)
+        let number = self.number(place).await?;
+        let would = self.operator.would_seek_in_stream(&self.name, number).await?;
+        self.remembers(number).await?;
+        Ok(would)
     }
 
     /// Moves it, back or forth. What it has handled stays handled.
     pub async fn seek(&self, who: &Who, place: Place) -> Result<Moved, Error> {
-        Ok(self.operator.seek(who, &self.name, Place::Seq(self.number(place).await?)).await?)
+        let number = self.number(place).await?;
+        self.remembers(number).await?;
+        Ok(self.operator.seek_in_stream(who, &self.name, number).await?)
     }
 
     /// The same, and takes the claims of chosen events from there on back: they are handled again, in their order.
@@ -146,6 +153,7 @@ impl FedConsumer {
         chosen: &Chosen,
         told: Steps<'_>,
     ) -> Result<Moved, Error> {
+        self.remembers(from).await?;
         let mut in_hand = self.operator.in_hand(who, &self.name, (again, from)).await?;
         // Only now: nobody handles anything of it any more, so whatever has a claim is in the stream already.
         let mut walk = self.walk(from).await?;
@@ -159,6 +167,21 @@ impl FedConsumer {
         Ok(moved)
     }
 
+    /// Refuses to go back behind events that are older than claims are kept: they would be handled twice, and nobody would know.
+    async fn remembers(&self, from: Seq) -> Result<(), Error> {
+        let places = self.operator.places(&self.name).await?;
+        if self.rebuildable || places.iter().all(|place| *place <= from) {
+            return Ok(());
+        }
+        let since = self.operator.now() - REMEMBERED_MS;
+        match forgotten(self.walk(from).await?, since).await? {
+            Some(floor) => {
+                Err(karwan_store::Error::ClaimsGone { consumer: self.name.clone(), asked: from, floor }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
     async fn walk(&self, from: Seq) -> Result<Walk, Error> {
         let settings = Settings::new(&self.stream, &self.question(), &self.subjects);
         let start = if from == 0 { Start::Beginning } else { Start::After(from.unsigned_abs()) };
@@ -168,6 +191,27 @@ impl FedConsumer {
     fn question(&self) -> String {
         self.broker.reader(self.random.bits())
     }
+}
+
+/// The number behind which everything was logged since an instant; none where that is where the walk begins. Some that were logged
+/// before may lie behind it, which a relay published late.
+pub(crate) async fn forgotten(mut walk: Walk, since: i64) -> Result<Option<Seq>, karwan_broker::Error> {
+    let (mut old, mut is_found) = (None, false);
+    while !is_found && let Some(batch) = walk.next().await? {
+        for Delivery { stream_seq, logged_ms, .. } in &batch {
+            match logged_ms {
+                Some(at) if *at >= since => {
+                    is_found = true;
+                    break;
+                }
+                Some(_) => old = Some(signed(*stream_seq)),
+                // It is not ours, and is passed over by whoever reads it.
+                None => {}
+            }
+        }
+    }
+    walk.end().await?;
+    Ok(old)
 }
 
 fn rows(batch: &[Delivery], chosen: &Chosen) -> Vec<LogRow> {

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karwan_broker::topology::names;
-use karwan_broker::{Broker, Delivery, Error as BrokerError, Floor, Settings, Start, Subscription};
+use karwan_broker::{Broker, Delivery, Error as BrokerError, Floor, Settings, Start, Subscription, Walk};
 use karwan_envelope::time::Timestamp;
 use karwan_store::log::{LogRow, Seq};
+use karwan_store::retention::REMEMBERED_MS;
 use karwan_store::stored;
 use karwan_store::write_set::LaneHold;
 use tokio::time::Instant;
@@ -136,14 +137,14 @@ impl Feed {
                 self.shared.suspend_one(name, gap.to_string());
                 return Ok(None);
             }
-            Err(BrokerError::Behind { .. }) => return self.open_anew(holds, &settings).await.map(Some),
+            Err(BrokerError::Behind { .. }) => return self.open_anew(holds, &settings).await,
             Err(error) => return Err(error.into()),
         };
         store.heard("a stream is open").await;
         match store.relay_state(name).await? {
             Some(saved) if saved.stream_created != created_ms(&floor) => {
                 drop(subscription);
-                self.open_anew(holds, &settings).await.map(Some)
+                self.open_anew(holds, &settings).await
             }
             saved => {
                 if saved.is_none() {
@@ -155,16 +156,43 @@ impl Feed {
         }
     }
 
-    /// The stream is another one than it was: everything is read from its beginning, and known by its claims.
-    async fn open_anew(&self, holds: &[LaneHold], settings: &Settings) -> Result<(Subscription, Seq), Stop> {
-        let name = &self.consumer.name;
-        tracing::error!(consumer = %name, stream = %self.stream, "a stream was made anew, or lost messages: it is read from its beginning");
-        let (subscription, floor) = Subscription::open(&self.broker, settings, Start::Beginning).await?;
-        self.shared.store.restart_feed(holds, created_ms(&floor)).await?;
-        self.shared.restart_feed(holds);
+    /// The stream is another one than it was: it is read from its beginning, and what was handled is known by its claims. What is
+    /// older than they are kept is passed over, but for a consumer that may handle everything anew. Where the stream only lost its
+    /// end, that was finished; where it was made anew, nobody knows, and the consumer is stopped first.
+    async fn open_anew(&self, holds: &[LaneHold], settings: &Settings) -> Result<Option<(Subscription, Seq)>, Stop> {
+        let (store, name, stream) = (&self.shared.store, &self.consumer.name, &self.stream);
+        let forgotten = self.forgotten(settings).await?;
+        store.heard("what of a stream is too old").await;
+        tracing::error!(consumer = %name, %stream, forgotten, "a stream was made anew, or lost messages: it is read from its beginning, or behind what is older than claims are kept");
+        let start = forgotten.map_or(Start::Beginning, |seq| Start::After(seq.unsigned_abs()));
+        let (subscription, floor) = Subscription::open(&self.broker, settings, start).await?;
+        let (after, created) = (forgotten.unwrap_or_default(), created_ms(&floor));
+        let was_made_anew = store.relay_state(name).await?.is_some_and(|saved| saved.stream_created != created);
+        let reason = forgotten.filter(|_| was_made_anew).map(|seq| {
+            format!("stream {stream} was made anew, and nobody remembers which of its messages up to {seq} were handled: resumed, it goes on behind them")
+        });
+        if let Some(reason) = &reason {
+            store.suspend(&holds[0], reason).await?;
+        }
+        store.restart_feed(holds, (after, created)).await?;
+        self.shared.restart_feed(holds, after);
+        if let Some(reason) = reason {
+            self.shared.suspend_one(name, reason);
+            return Ok(None);
+        }
         // Whatever comes may have been handled from the former stream, also what is not in this one yet.
         self.shared.fed_from(holds, Seq::MAX);
-        Ok((subscription, seq(floor.after)))
+        Ok(Some((subscription, seq(floor.after))))
+    }
+
+    /// The number of the stream up to which events are older than their claims are kept; none where there are none, or where that
+    /// does not matter.
+    async fn forgotten(&self, settings: &Settings) -> Result<Option<Seq>, BrokerError> {
+        if self.consumer.is_rebuildable() {
+            return Ok(None);
+        }
+        let walk = Walk::begin(&self.broker, settings.clone(), Start::Beginning).await?;
+        fed_consumer::forgotten(walk, self.shared.now_ms() - REMEMBERED_MS).await
     }
 
     /// A delivery as a row; none where it is not one of ours.

@@ -21,7 +21,7 @@ use crate::log::{Apart, Filter, Holder, LogRow, Position, Seq};
 use crate::outbox::{Topic, TopicReport};
 use crate::postgres::own::Transaction;
 use crate::query::Parts;
-use crate::relay_state::{Life, RelayState};
+use crate::relay_state::{Life, RelayState, StreamPlace};
 use crate::report::{ConsumerReport, EffectReport, Stats, TableSize};
 use crate::retention::Stretch;
 use crate::store::Options;
@@ -440,6 +440,14 @@ impl Backend {
     }
 
     /// A parked event of a relay is in its stream.
+    pub async fn retried(&self, hold: &LaneHold, event: EventId, place: StreamPlace) -> Result<(), Error> {
+        on_both!(self, store => store.retried(hold, event, place).await)
+    }
+
+    pub async fn park_lost(&self, hold: &LaneHold, from: Seq, end: StreamPlace) -> Result<u64, Error> {
+        on_both!(self, store => store.park_lost(hold, from, end).await)
+    }
+
     pub async fn unpark(&self, hold: &LaneHold, event: EventId) -> Result<(), Error> {
         on_both!(self, store => store.unpark(hold, event).await)
     }
@@ -455,8 +463,8 @@ impl Backend {
     }
 
     /// The stream of a consumer begins anew.
-    pub async fn restart_feed(&self, holds: &[LaneHold], stream_created: i64) -> Result<(), Error> {
-        on_both!(self, store => store.restart_feed(holds, stream_created).await)
+    pub async fn restart_feed(&self, holds: &[LaneHold], begun: (Seq, i64)) -> Result<(), Error> {
+        on_both!(self, store => store.restart_feed(holds, begun).await)
     }
 
     /// What a relay saved last.
@@ -475,7 +483,7 @@ impl Backend {
     }
 
     /// These dead letters were published.
-    pub async fn mark_fed(&self, letters: &[(String, EventId)]) -> Result<(), Error> {
+    pub async fn mark_fed(&self, letters: &[(String, EventId, i64)]) -> Result<(), Error> {
         on_both!(self, store => store.mark_fed(letters).await)
     }
 

@@ -31,8 +31,8 @@ pub(crate) struct Found {
     pub floor: Seq,
     /// The last row.
     pub end: Seq,
-    /// Claims of rows up to here may be gone.
-    pub claims_floor: Seq,
+    /// Claims of rows up to here may be gone; none where retention has never run.
+    pub claims_floor: Option<Seq>,
     /// What it has declared of itself.
     pub declared: Declared,
 }

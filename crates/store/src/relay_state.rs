@@ -26,6 +26,19 @@ pub struct RelayState {
     pub stream_created: i64,
 }
 
+/// A number of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamPlace {
+    /// The number.
+    pub seq: i64,
+    /// When that stream was made, milliseconds after 1970.
+    pub created: i64,
+}
+
+/// For so long what was retried is kept at least, however old it is: claims of what was logged long ago go with the next run of
+/// retention.
+pub(crate) const RETRIED_MS_MIN: i64 = 24 * 60 * 60 * 1000;
+
 /// A life of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
@@ -65,9 +78,20 @@ impl RelayTx {
 }
 
 impl Store {
-    /// A parked event of a relay is in its stream: it is parked no more. No consumer's event is freed so.
+    /// A parked event is handled elsewhere: it is parked no more.
     pub async fn unpark(&self, hold: &LaneHold, event: EventId) -> Result<(), Error> {
         self.shared.backend.unpark(hold, event).await
+    }
+
+    /// A parked event of a relay is in its stream, under this number: it is parked no more, and known to be there.
+    pub async fn retried(&self, hold: &LaneHold, event: EventId, place: StreamPlace) -> Result<(), Error> {
+        self.shared.backend.retried(hold, event, place).await
+    }
+
+    /// A stream ends here: what was published to it after it was parked, and is not there, is parked again, due at once, as far as it
+    /// lies before a number of the log, from which the relay goes on. Answers how many.
+    pub async fn park_lost(&self, hold: &LaneHold, from: Seq, end: StreamPlace) -> Result<u64, Error> {
+        self.shared.backend.park_lost(hold, from, end).await
     }
 
     /// For how long an event has been parked, in milliseconds by the store's clock; 0 where it is not.
@@ -75,10 +99,10 @@ impl Store {
         self.shared.backend.parked_ms(consumer, event).await
     }
 
-    /// The stream of a consumer was made anew, and its numbers begin again: all lanes, which are held, go to the beginning,
+    /// The stream of a consumer was made anew, and its numbers begin again: all lanes, which are held, go behind one of them,
     /// and what is parked stays before everything that comes.
-    pub async fn restart_feed(&self, holds: &[LaneHold], stream_created: i64) -> Result<(), Error> {
-        self.shared.backend.restart_feed(holds, stream_created).await
+    pub async fn restart_feed(&self, holds: &[LaneHold], (after, stream_created): (Seq, i64)) -> Result<(), Error> {
+        self.shared.backend.restart_feed(holds, (after, stream_created)).await
     }
 
     /// How often operators have changed something of each consumer; a number that has gone up means: look again at what is
@@ -120,8 +144,9 @@ impl Store {
         self.shared.backend.dead_unfed(skip, limit).await
     }
 
-    /// These dead letters were published.
-    pub async fn mark_fed(&self, letters: &[(String, EventId)]) -> Result<(), Error> {
+    /// These dead letters were published: of which consumer, which event, and given up when. One that was given up again meanwhile
+    /// is another letter.
+    pub async fn mark_fed(&self, letters: &[(String, EventId, i64)]) -> Result<(), Error> {
         self.shared.backend.mark_fed(letters).await
     }
 }

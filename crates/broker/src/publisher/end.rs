@@ -23,6 +23,8 @@ pub struct StreamEnd {
     pub last_at: Option<String>,
     /// How far the producer's log lay behind the last message; none where it is gone or was not ours.
     pub position: Option<Watermark>,
+    /// The last message is there, and says nothing of a log: no relay has published it.
+    pub unmarked: bool,
 }
 
 impl Broker {
@@ -52,21 +54,19 @@ struct Stored {
 /// Asks the stream's leader, never a copy that may lag behind.
 pub(super) async fn read(broker: &Broker, stream: &str) -> Result<StreamEnd, Error> {
     let info = broker.stream_info(stream).await?;
-    let position = match info.state.messages {
+    let last = match info.state.messages {
         0 => None,
-        _ => last_position(broker, stream, info.state.last_seq).await?,
+        _ => headers(broker, stream, info.state.last_seq).await?,
     };
+    let position = last.as_deref().and_then(position_in);
+    let unmarked = last.is_some() && position.is_none();
     let (first_seq, last_seq) = (info.state.first_seq.max(1), info.state.last_seq);
     let first_seq = if info.state.messages == 0 { last_seq + 1 } else { first_seq };
     let last_at = (last_seq > 0).then_some(info.state.last_ts);
-    Ok(StreamEnd { created: info.created, first_seq, last_seq, last_at, position })
+    Ok(StreamEnd { created: info.created, first_seq, last_seq, last_at, position, unmarked })
 }
 
-async fn last_position(broker: &Broker, stream: &str, seq: u64) -> Result<Option<Watermark>, Error> {
-    Ok(headers(broker, stream, seq).await?.and_then(|text| position_in(&text)))
-}
-
-/// The text of a message's headers.
+/// The text of a message's headers; none where there is no such message.
 async fn headers(broker: &Broker, stream: &str, seq: u64) -> Result<Option<String>, Error> {
     let about = About { stream, ..About::default() };
     let asked = broker.ask::<Got>(&format!("STREAM.MSG.GET.{stream}"), about, &serde_json::json!({ "seq": seq })).await;

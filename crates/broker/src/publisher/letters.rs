@@ -1,5 +1,5 @@
 //! Dead letters into the stream that is there for them. Their order means nothing, so nothing is expected of the stream's
-//! end; an id derived from the consumer and the event keeps a repeated one out.
+//! end; an id derived from the consumer, the event and when it was given up keeps a repeated one out.
 
 use async_nats::client::PublishErrorKind;
 use async_nats::{HeaderMap, StatusCode, Subject};

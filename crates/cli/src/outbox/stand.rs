@@ -127,7 +127,7 @@ mod tests {
 
     fn check((stream_seq, stream_created): (i64, i64), (first_seq, last_seq): (u64, u64), stand: Stand) {
         let created = "1970-01-01T00:00:00.005Z".to_owned();
-        let found = StreamEnd { created, first_seq, last_seq, last_at: None, position: None };
+        let found = StreamEnd { created, first_seq, last_seq, last_at: None, position: None, unmarked: false };
         let saved = RelayState { seq: 40, stream_seq, stream_created };
         assert_eq!(Stand::of(Some(saved), Some(&found)), stand);
     }

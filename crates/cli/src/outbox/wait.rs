@@ -77,6 +77,7 @@ mod tests {
             last_seq,
             last_at: None,
             position: None,
+            unmarked: false,
         };
         let state = RelayState { seq, stream_seq, stream_created };
         assert_eq!(is_published(Some(state), Some(&found), 40), published);

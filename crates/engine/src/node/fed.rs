@@ -71,15 +71,15 @@ impl Shared {
         true
     }
 
-    /// The stream of a consumer begins anew: so do its numbers.
-    pub fn restart_feed(&self, holds: &[LaneHold]) {
+    /// The stream of a consumer begins anew: so do its numbers, and everything up to one of them is passed over.
+    pub fn restart_feed(&self, holds: &[LaneHold], after: Seq) {
         let mut state = self.state();
         for hold in holds {
             if let Some(held) = state.held(hold) {
                 held.lane.forget();
                 held.lane.give_back();
-                held.begin_at(0);
-                held.fed = Some(Fed::from(0));
+                held.begin_at(after);
+                held.fed = Some(Fed::from(after));
             }
         }
     }

@@ -124,7 +124,7 @@ impl Letters {
             let dead = store.dead_unfed(skip, PAGE).await?;
             let (count, mut done, mut ready) = (dead.len(), Vec::new(), Vec::new());
             for (consumer, dead) in dead {
-                let name = (consumer.clone(), dead.event.event);
+                let name = (consumer.clone(), dead.event.event, dead.at);
                 match self.topic(consumer, dead) {
                     Topic::Ready(letter) => ready.push((name, *letter)),
                     Topic::Never => done.push(name),
@@ -184,7 +184,8 @@ impl Letters {
         Topic::Ready(Box::new(Ready {
             stream: stream.letters(),
             subject: letters_topic(&row.subject),
-            id: format!("{consumer}:{}", published.event_id),
+            // Of this death: an event that is retried may die again. Published twice, a letter has the id that it had.
+            id: format!("{consumer}:{}:{}", published.event_id, dead.at),
             published,
             attempts: dead.event.attempts.to_string(),
             about: (consumer, dead),

@@ -25,8 +25,19 @@ pub struct End {
     pub created: i64,
     /// The last sequence that it gave; 0 where it never had a message.
     pub last: u64,
-    /// What its last message names; none where that is gone, or is not ours.
-    pub position: Option<Position>,
+    /// Its last message.
+    pub message: Last,
+}
+
+/// What the last message of a stream says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Last {
+    /// There was none, or it is gone.
+    Gone,
+    /// It names no position: no relay has published it.
+    Unmarked,
+    /// How far the log of its relay was.
+    At(Position),
 }
 
 /// Where to go on, and what there is to say about it.
@@ -52,7 +63,7 @@ pub enum Told {
         /// Numbers of the log that the copy lacks; some may never have been given to an event.
         lost: Seq,
     },
-    /// The last message was published by somebody else, of another store: nothing can be said of it.
+    /// The last message was published by somebody else, of another store or of none: nothing can be said of it.
     Foreign,
 }
 
@@ -65,21 +76,20 @@ pub fn resume(saved: Option<Saved>, end: End, lives: &[Life], floor: Seq) -> Res
     }
     let backwards = saved.is_some_and(|saved| !same || end.last < saved.stream_seq);
     let told = if backwards { Told::WentBackwards } else { Told::GoesOn };
-    let Some(position) = end.position else {
-        return match saved.filter(|_| !backwards) {
-            // Whatever was published after it was saved is gone from the stream; it is published again.
-            Some(saved) => Resume { from: saved.seq, told },
-            None if saved.is_none() && end.last == 0 => Resume { from: floor, told: Told::New },
-            None => Resume { from: floor, told },
-        };
-    };
-    match kept(lives, position.incarnation) {
-        Kept::Foreign => Resume { from: saved.map_or(floor, |saved| saved.seq), told: Told::Foreign },
-        // What came with a copy was published by a life before, as far as the stream says; what is behind it is new.
-        Kept::UpTo(copied) if position.seq > copied => {
-            Resume { from: copied, told: Told::Restored { lost: position.seq - copied } }
-        }
-        Kept::UpTo(_) | Kept::All => Resume { from: position.seq, told },
+    // Whatever was published after it was saved cannot be told from the stream; it is published again.
+    let kept_at = saved.filter(|_| !backwards).map_or(floor, |saved| saved.seq);
+    match end.message {
+        Last::Gone if saved.is_none() && end.last == 0 => Resume { from: floor, told: Told::New },
+        Last::Gone => Resume { from: kept_at, told },
+        Last::Unmarked => Resume { from: kept_at, told: Told::Foreign },
+        Last::At(position) => match kept(lives, position.incarnation) {
+            Kept::Foreign => Resume { from: kept_at, told: Told::Foreign },
+            // What came with a copy was published by a life before, as far as the stream says; what is behind it is new.
+            Kept::UpTo(copied) if position.seq > copied => {
+                Resume { from: copied, told: Told::Restored { lost: position.seq - copied } }
+            }
+            Kept::UpTo(_) | Kept::All => Resume { from: position.seq, told },
+        },
     }
 }
 
@@ -89,12 +99,12 @@ mod tests {
 
     use karwan_store::relay_state::Life;
 
-    use super::{End, Resume, Saved, Told, resume};
+    use super::{End, Last, Resume, Saved, Told, resume};
 
     const LIVES: &[Life] = &[Life { incarnation: 1, began: 0 }, Life { incarnation: 70, began: 400 }];
 
-    fn at(incarnation: i64, seq: i64) -> Option<Position> {
-        Some(Position { incarnation, seq })
+    fn at(incarnation: i64, seq: i64) -> Last {
+        Last::At(Position { incarnation, seq })
     }
 
     fn saved(seq: i64, stream_seq: u64) -> Option<Saved> {
@@ -107,54 +117,64 @@ mod tests {
 
     #[test]
     fn an_empty_stream_gets_what_the_log_has() {
-        check(None, End { created: 5, last: 0, position: None }, 3, Told::New);
+        check(None, End { created: 5, last: 0, message: Last::Gone }, 3, Told::New);
     }
 
     #[test]
     fn a_stream_that_has_not_moved_goes_on_where_it_was_saved() {
         // Rows of other streams were passed by since its last message.
-        check(saved(450, 9), End { created: 5, last: 9, position: at(70, 410) }, 450, Told::GoesOn);
+        check(saved(450, 9), End { created: 5, last: 9, message: at(70, 410) }, 450, Told::GoesOn);
     }
 
     #[test]
     fn what_was_published_after_the_last_save_is_not_published_again() {
-        check(saved(450, 9), End { created: 5, last: 12, position: at(70, 460) }, 460, Told::GoesOn);
-        check(None, End { created: 5, last: 12, position: at(70, 460) }, 460, Told::GoesOn);
+        check(saved(450, 9), End { created: 5, last: 12, message: at(70, 460) }, 460, Told::GoesOn);
+        check(None, End { created: 5, last: 12, message: at(70, 460) }, 460, Told::GoesOn);
     }
 
     #[test]
     fn a_stream_that_lost_messages_gets_them_again() {
-        check(saved(450, 9), End { created: 5, last: 7, position: at(70, 440) }, 440, Told::WentBackwards);
-        check(saved(450, 9), End { created: 5, last: 0, position: None }, 3, Told::WentBackwards);
+        check(saved(450, 9), End { created: 5, last: 7, message: at(70, 440) }, 440, Told::WentBackwards);
+        check(saved(450, 9), End { created: 5, last: 0, message: Last::Gone }, 3, Told::WentBackwards);
     }
 
     #[test]
     fn a_stream_that_was_made_anew_gets_what_the_log_still_has() {
-        check(saved(450, 9), End { created: 6, last: 0, position: None }, 3, Told::WentBackwards);
+        check(saved(450, 9), End { created: 6, last: 0, message: Last::Gone }, 3, Told::WentBackwards);
         // Even where it has as many messages as the former one.
-        check(saved(450, 9), End { created: 6, last: 9, position: at(70, 420) }, 420, Told::WentBackwards);
+        check(saved(450, 9), End { created: 6, last: 9, message: at(70, 420) }, 420, Told::WentBackwards);
     }
 
     #[test]
     fn a_last_message_that_is_gone_is_no_reason_to_begin_anew() {
-        check(saved(450, 9), End { created: 5, last: 12, position: None }, 450, Told::GoesOn);
+        check(saved(450, 9), End { created: 5, last: 12, message: Last::Gone }, 450, Told::GoesOn);
     }
 
     #[test]
     fn a_restored_store_publishes_what_is_new_and_nothing_that_was_published() {
         // The copy ends at 400, the stream at 500: rows from 401 on are other events.
-        check(saved(390, 9), End { created: 5, last: 30, position: at(1, 500) }, 400, Told::Restored { lost: 100 });
+        check(saved(390, 9), End { created: 5, last: 30, message: at(1, 500) }, 400, Told::Restored { lost: 100 });
         // The copy has rows that were never published.
-        check(saved(390, 9), End { created: 5, last: 30, position: at(1, 395) }, 395, Told::GoesOn);
+        check(saved(390, 9), End { created: 5, last: 30, message: at(1, 395) }, 395, Told::GoesOn);
         // Restored twice, the second time from an older copy.
         let lives = [LIVES, &[Life { incarnation: 90, began: 300 }]].concat();
-        let end = End { created: 5, last: 30, position: at(1, 500) };
+        let end = End { created: 5, last: 30, message: at(1, 500) };
         assert_eq!(resume(None, end, &lives, 3), Resume { from: 300, told: Told::Restored { lost: 200 } });
     }
 
     #[test]
     fn a_stream_of_another_store_is_told_of() {
-        check(saved(450, 9), End { created: 5, last: 30, position: at(33, 9000) }, 450, Told::Foreign);
-        check(None, End { created: 5, last: 30, position: at(33, 9000) }, 3, Told::Foreign);
+        check(saved(450, 9), End { created: 5, last: 30, message: at(33, 9000) }, 450, Told::Foreign);
+        check(None, End { created: 5, last: 30, message: at(33, 9000) }, 3, Told::Foreign);
+    }
+
+    #[test]
+    fn a_stream_that_somebody_publishes_to_without_a_relay_is_told_of() {
+        check(saved(450, 9), End { created: 5, last: 30, message: Last::Unmarked }, 450, Told::Foreign);
+        check(None, End { created: 5, last: 30, message: Last::Unmarked }, 3, Told::Foreign);
+        // What was saved was of another stream, or of a longer one.
+        check(saved(450, 9), End { created: 6, last: 30, message: Last::Unmarked }, 3, Told::Foreign);
+        check(saved(450, 9), End { created: 5, last: 4, message: Last::Unmarked }, 3, Told::Foreign);
+        check(saved(450, 9), End { created: 6, last: 30, message: at(33, 9000) }, 3, Told::Foreign);
     }
 }

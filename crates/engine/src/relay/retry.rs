@@ -1,7 +1,11 @@
 //! What the broker refuses: parked, tried again, and locked away after 50 attempts over at least six hours.
+//!
+//! What is published so lies far behind the relay's position. Its place in the stream is kept, so that a stream which loses it gets it
+//! again.
 
 use karwan_broker::Error as BrokerError;
 use karwan_store::consumer::{Dead, Parked};
+use karwan_store::relay_state::StreamPlace;
 
 use super::session::Session;
 use crate::policy::RELAY;
@@ -31,9 +35,11 @@ impl Session<'_> {
                 Ok(()) => self.flush().await,
                 Err(stop) => Err(stop),
             };
-            if self.publisher.acked().tag == Some(tag) {
+            let acked = self.publisher.acked();
+            if acked.tag == Some(tag) {
                 // Also where it was in the stream already, and the publisher has stopped for that.
-                self.stream.shared.store.unpark(&self.hold, event.event).await?;
+                let place = StreamPlace { seq: acked.stream_seq.cast_signed(), created: self.created };
+                self.stream.shared.store.retried(&self.hold, event.event, place).await?;
                 self.next_of(&event).await?;
             }
             match sent {

@@ -41,7 +41,7 @@ pub(super) struct Session<'a> {
     pub(super) outgoing: Outgoing,
     revision: i64,
     incarnation: i64,
-    created: i64,
+    pub(super) created: i64,
     /// What was saved last, and when.
     saved: ((Seq, u64), Instant),
     listening: Listening,

@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karwan_broker::{Broker, Error as BrokerError, Mode, Publisher, Topology};
+use karwan_broker::{Broker, Error as BrokerError, Mode, Publisher, StreamEnd, Topology};
 use karwan_store::Position;
 use karwan_store::consumer::Lane;
 use karwan_store::log::Seq;
-use karwan_store::relay_state::RelayState;
+use karwan_store::relay_state::{RelayState, StreamPlace};
 use karwan_store::retention::DAYS_MIN;
 use karwan_store::write_set::LaneHold;
 
 use super::pages::Pages;
-use super::resume::{End, Resume, Saved, Told, resume};
+use super::resume::{End, Last, Resume, Saved, Told, resume};
 use super::session::{Session, created_ms};
 use super::{Sharing, share};
 use crate::engine::{STORE_DOWN, Stopping, pause};
@@ -25,12 +25,12 @@ use crate::worker::told;
 /// How long a relay waits before it asks a broker again that is away, at first and at most.
 const BROKER_DOWN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// Younger rows are published again to a stream that lost everything: an older event might be handled twice. A day less than
+/// consumers remember what they have handled: for those that come to the stream later.
+const PUBLISHED_AGAIN_MS: i64 = (DAYS_MIN as i64 - 1) * 24 * 60 * 60 * 1000;
+
 /// How long a paused relay waits before it asks whether it may go on.
 const PAUSED: Duration = Duration::from_secs(1);
-
-/// Younger rows are published again to a stream that lost everything. Consumers remember for at least 30 days what they have
-/// handled: an older event would be handled twice. A day of that is for clocks, and for the time that it takes.
-const PUBLISHED_AGAIN_MS: i64 = (DAYS_MIN as i64 - 1) * 24 * 60 * 60 * 1000;
 
 /// A stream and what is published to it.
 pub(super) struct Stream {
@@ -170,15 +170,19 @@ impl Stream {
         let saved = store.relay_state(&hold.consumer).await?;
         let lives = store.relay().lives().await?;
         let floor = store.relay().start().await?.seq;
-        let position = end.position.map(|mark| Position { incarnation: mark.incarnation, seq: mark.seq });
-        let found = End { created: created_ms(&end), last: end.last_seq, position };
+        let found = End { created: created_ms(&end), last: end.last_seq, message: last_message(&end) };
         let Resume { mut from, told } = resume(saved.as_ref().map(as_saved), found, &lives, floor);
-        if told == Told::WentBackwards && from == floor {
+        if matches!(told, Told::WentBackwards | Told::Foreign) && saved.is_some() && from == floor {
             from = from.max(store.relay().position_at(self.shared.now_ms() - PUBLISHED_AGAIN_MS).await?.seq);
         }
         self.tell(told, from);
         if saved.is_some_and(|saved| from < saved.seq) {
             store.rewind(hold, from).await?;
+        }
+        let place = StreamPlace { seq: end.last_seq.cast_signed(), created: created_ms(&end) };
+        let lost = store.park_lost(hold, from, place).await?;
+        if lost > 0 {
+            tracing::error!(stream = %self.name, lost, "a stream has lost events that were published after they had been refused: they are published again");
         }
         Session::open(self, hold.clone(), publisher, (from, end)).await
     }
@@ -195,9 +199,17 @@ impl Stream {
                 tracing::error!(%stream, from, lost, "this store is a restored copy, and the stream has events that it lost: `karwan lost` lists them");
             }
             Told::Foreign => {
-                tracing::error!(%stream, from, "somebody else has published to a stream that is ours alone: stop whoever does (a relay of another store, or a program of its own), and give out logins of `karwan topology emit-nats`, which keep others out");
+                tracing::error!(%stream, from, "somebody else has published the last message of a stream that is ours alone: stop whoever does (a relay of another store, or a program of its own), and give out logins of `karwan topology emit-nats`, which keep others out");
             }
         }
+    }
+}
+
+fn last_message(end: &StreamEnd) -> Last {
+    match end.position {
+        Some(mark) => Last::At(Position { incarnation: mark.incarnation, seq: mark.seq }),
+        None if end.unmarked => Last::Unmarked,
+        None => Last::Gone,
     }
 }
 

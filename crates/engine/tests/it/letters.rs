@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use karwan_engine::{Consumer, Engine, Policy, Received, Relay, Verdict, Work};
-use karwan_store::{Error, TenantTx};
+use karwan_store::operator::{Deed, Target, Who};
+use karwan_store::{Error, Operator, TenantTx};
 use karwan_testkit::nats::{Options, Server};
 
 use crate::fixture::{self, Fixture};
@@ -68,18 +69,58 @@ fn after_seven_attempts_a_letter_says_who_gave_it_up_and_why() {
         fixture.order(1, "o-1", 0).await;
         given_up(&fixture, 1).await;
         let headers = letter(&server, "SALES_DLQ").await;
-        let event = fixture.dead(NAME).await[0].event.event.to_string();
+        let dead = fixture.dead(NAME).await.remove(0);
+        let event = dead.event.event.to_string();
         let expected = [
             ("Karwan-Consumer", NAME),
             ("Karwan-Attempts", "7"),
             ("googclient_deliveryattempt", "7"),
             ("Karwan-Error", "no room"),
             ("eventId", event.as_str()),
-            ("Nats-Msg-Id", &format!("{NAME}:{event}")),
+            ("Nats-Msg-Id", &format!("{NAME}:{event}:{}", dead.at)),
         ];
         for (name, value) in expected {
             assert_eq!(headers.get(name).map(String::as_str), Some(value), "{name} of {headers:?}");
         }
+        engine.stop().await;
+    });
+}
+
+/// Deaths are told apart, and a letter that is published again around a crash is the one that is there.
+#[test]
+fn an_event_that_is_retried_and_dies_again_is_another_letter_and_one_that_is_published_again_is_not() {
+    on_sqlite(async |fixture: Fixture| {
+        let Some(server) = server(Options::default()) else { return };
+        let start = async |node: &str| {
+            let relay = Relay::new(broker(&server).await, topology());
+            fixture.start_work(node, Work::new().consumer(hopeless()).relay(relay))
+        };
+        let engine = start("n-1").await;
+        fixture.order(1, "o-1", 0).await;
+        let all_are_fed = async || {
+            until("letters that are told of", async || {
+                let unfed = fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
+                (unfed.is_empty() && fixture.dead(NAME).await.len() == 1).then_some(())
+            })
+            .await;
+        };
+        given_up(&fixture, 1).await;
+        all_are_fed().await;
+        assert_eq!(letters_in(&server, "SALES_DLQ").await, 1);
+        let event = fixture.dead(NAME).await[0].event.event;
+        let operator = Operator::new(&fixture.owner, vec![crate::shop::catalogue()]);
+        let who = Who { actor: "ann".to_owned(), reason: "INC-7".to_owned() };
+        let target = Target { consumer: NAME.to_owned(), event };
+        operator.act(&who, &target, &Deed::Retry { out_of_order: false }).await.expect("it can be retried");
+        given_up(&fixture, 1).await;
+        all_are_fed().await;
+        assert_eq!(letters_in(&server, "SALES_DLQ").await, 2);
+        engine.stop().await;
+        // As a crash leaves it that comes before anybody is told.
+        fixture.sql("UPDATE dead SET fed_at = NULL", "UPDATE karwan.dead SET fed_at = NULL");
+        let engine = start("n-2").await;
+        all_are_fed().await;
+        assert_eq!(letters_in(&server, "SALES_DLQ").await, 2);
         engine.stop().await;
     });
 }

@@ -110,7 +110,7 @@ fn a_consumer_whose_messages_are_gone_unseen_stops_and_goes_on_where_an_operator
     });
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     drop(std::fs::remove_dir_all(to));
     std::fs::create_dir_all(to).expect("a folder can be made");
     for entry in std::fs::read_dir(from).expect("it can be read") {

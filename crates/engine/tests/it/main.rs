@@ -12,6 +12,7 @@ mod deliveries;
 mod effects;
 mod failures;
 mod fed;
+mod forgotten;
 mod hand;
 mod health;
 mod idle;
@@ -31,6 +32,7 @@ mod relay;
 mod releases;
 mod restored;
 mod retained;
+mod retried;
 mod seek;
 mod sharing;
 #[path = "../../../store/tests/it/shop.rs"]

@@ -24,6 +24,7 @@ on_both! {
     a_broker_that_lost_everything_gets_what_the_log_still_has,
     a_stream_that_was_made_anew_gets_nothing_that_consumers_may_have_forgotten,
     a_stream_that_was_deleted_is_made_anew_and_filled,
+    a_stream_to_which_somebody_else_publishes_gets_everything_once_all_the_same,
     a_second_relay_stands_by_and_takes_over,
     an_event_that_the_broker_refuses_holds_back_its_key_alone,
     of_several_keys_that_the_broker_refuses_none_loses_a_successor,
@@ -240,6 +241,28 @@ async fn a_stream_that_was_deleted_is_made_anew_and_filled(fixture: Fixture) {
     engine.stop().await;
 }
 
+/// Its last message says nothing of a log, and is told from one that is gone.
+async fn a_stream_to_which_somebody_else_publishes_gets_everything_once_all_the_same(fixture: Fixture) {
+    let Some(server) = server(Options::default()) else { return };
+    let engine = start(&fixture, &server, "n-1").await;
+    change(&fixture, 0..3, 1..=3).await;
+    filled(&server, "SALES", 9).await;
+    engine.stop().await;
+    let broker = broker(&server).await;
+    assert!(!broker.stream_end("SALES").await.expect("it can be asked").unmarked);
+    let topic = "shop.sales.order.changed.v1";
+    raw::publish(&broker, topic, "{}".into(), ["mine".to_owned()].into_iter()).await.expect("nobody keeps it out");
+    let end = broker.stream_end("SALES").await.expect("it can be asked");
+    assert_eq!((end.last_seq, end.position, end.unmarked), (10, None, true));
+    change(&fixture, 0..3, 4..=6).await;
+    let engine = start(&fixture, &server, "n-2").await;
+    let mut messages = filled(&server, "SALES", 19).await;
+    messages.retain(|message| message.logged_ms.is_some());
+    assert_eq!(messages.len(), 18);
+    assert_whole(&messages, 3, 6);
+    engine.stop().await;
+}
+
 async fn a_second_relay_stands_by_and_takes_over(fixture: Fixture) {
     let Some(server) = server(Options::default()) else { return };
     // Of one service each: they have one stream between them.
@@ -269,13 +292,13 @@ async fn a_second_relay_stands_by_and_takes_over(fixture: Fixture) {
     second.stop().await;
 }
 
-async fn parked(fixture: &Fixture) -> Vec<karwan_store::consumer::Parked> {
+pub async fn parked(fixture: &Fixture) -> Vec<karwan_store::consumer::Parked> {
     let lane = Lane { consumer: "relay.SALES".to_owned(), number: 0, of: 1 };
     fixture.store.parked(&lane, 100).await.expect("it can be asked")
 }
 
 /// A broker that takes small messages alone, and orders whose names make their events too large for it.
-async fn refused(fixture: &Fixture, orders: usize) -> Option<(Server, Engine)> {
+pub async fn refused(fixture: &Fixture, orders: usize) -> Option<(Server, Engine)> {
     change(fixture, 0..1, 1..=1).await;
     let relay = fixture.store.relay();
     let rows = relay.rows(0, relay.safe().await.expect("it can be asked"), &Filter::default(), 1).await.expect("rows");
@@ -290,7 +313,7 @@ async fn refused(fixture: &Fixture, orders: usize) -> Option<(Server, Engine)> {
 }
 
 /// Revisions of an order with a long name.
-async fn change_large(fixture: &Fixture, number: usize, revisions: std::ops::RangeInclusive<i64>) {
+pub async fn change_large(fixture: &Fixture, number: usize, revisions: std::ops::RangeInclusive<i64>) {
     let (large, context) = (format!("{number}{}", "x".repeat(89)), shop::context(1));
     let unit = fixture.store.unit(&context, async |tx: TenantTx| {
         let order: Option<shop::Order> = tx.find(&large).await?;
@@ -302,7 +325,7 @@ async fn change_large(fixture: &Fixture, number: usize, revisions: std::ops::Ran
 }
 
 /// It takes messages of any size from now on.
-fn heal(server: &Server) {
+pub fn heal(server: &Server) {
     server.stop();
     let file = server.directory().join("nats.conf");
     let text = std::fs::read_to_string(&file).expect("it has a configuration");
@@ -412,7 +435,7 @@ async fn locked_away(fixture: &Fixture) -> Option<(Server, Target)> {
 }
 
 /// What is in the stream of the order that was refused.
-fn refused_revisions(messages: &[Delivery]) -> Vec<i64> {
+pub fn refused_revisions(messages: &[Delivery]) -> Vec<i64> {
     revisions(messages).into_iter().find(|(order, _)| order.contains("xxx")).map(|it| it.1).unwrap_or_default()
 }
 

@@ -71,7 +71,7 @@ impl Operator {
     }
 
     /// The time by this handle's clock.
-    pub(crate) fn now(&self) -> i64 {
+    pub fn now(&self) -> i64 {
         self.clock.now().unix_ms()
     }
 

@@ -96,15 +96,33 @@ impl Operator {
     /// What [`Self::seek`] would do.
     pub async fn would_seek(&self, consumer: &str, place: Place) -> Result<Moved, Error> {
         let (_, found, to) = self.in_feed(consumer, place).await?;
-        let now = admitted(consumer, &found, to)?;
-        Ok(Moved { action: 0, was: found.lanes, now, cleared: 0 })
+        would_go(consumer, found, to)
     }
 
     /// Moves a consumer, back or forth. What it has handled stays handled. One that a stream feeds goes to a number of its
-    /// stream, or to its start; whether the stream has that number, its broker says when it is read.
+    /// stream, or to its start; whether the stream has that number, its broker says when it is read. Back it goes only where
+    /// no claim was ever dropped: how old the events behind a number are, its broker has to be asked.
     pub async fn seek(&self, who: &Who, consumer: &str, place: Place) -> Result<Moved, Error> {
         who.signed()?;
-        let (mut lanes, _, to) = self.in_feed(consumer, place).await?;
+        let (lanes, _, to) = self.in_feed(consumer, place).await?;
+        self.go(who, consumer, (lanes, to)).await
+    }
+
+    /// What [`Self::seek_in_stream`] would do.
+    pub async fn would_seek_in_stream(&self, consumer: &str, number: Seq) -> Result<Moved, Error> {
+        let (_, found) = self.lanes_of(consumer).await?;
+        would_go(consumer, found, number)
+    }
+
+    /// Moves a consumer that a stream feeds behind a number of its stream. That the stream has it, and that what was handled
+    /// behind it is still known, is for the caller to see to, who has asked its broker.
+    pub async fn seek_in_stream(&self, who: &Who, consumer: &str, number: Seq) -> Result<Moved, Error> {
+        who.signed()?;
+        let (lanes, _) = self.lanes_of(consumer).await?;
+        self.go(who, consumer, (lanes, number)).await
+    }
+
+    async fn go(&self, who: &Who, consumer: &str, (mut lanes, to): (Lanes, Seq)) -> Result<Moved, Error> {
         let by = (consumer, who, self.clock.now().unix_ms());
         let (found, held) = lanes.move_lanes(by, |found| moved(consumer, found, to, None)).await?;
         let now = vec![to; found.lanes.len()];
@@ -250,9 +268,7 @@ impl Operator {
 
     /// What is known of a consumer that has lanes, and the number behind which a place of the log lies.
     pub(super) async fn at(&self, consumer: &str, place: Place) -> Result<(Lanes, Found, Seq), Error> {
-        let mut lanes = Lanes::open(&self.address).await?;
-        let found = lanes.find(consumer).await?;
-        self.known(&mut lanes, consumer, &found).await?;
+        let (lanes, found) = self.lanes_of(consumer).await?;
         match &found.declared.stream {
             Some(stream) => Err(Error::StreamFed { consumer: consumer.to_owned(), stream: stream.clone() }),
             None => Ok((lanes, found, self.seq_of(place).await?)),
@@ -261,13 +277,28 @@ impl Operator {
 
     /// The same for a move that takes no claims back: also of a consumer that a stream feeds, to a number of it.
     async fn in_feed(&self, consumer: &str, place: Place) -> Result<(Lanes, Found, Seq), Error> {
+        let (lanes, found) = self.lanes_of(consumer).await?;
+        let to = match (&found.declared.stream, place) {
+            (Some(_), Place::Start) => 0,
+            (Some(_), Place::Seq(seq)) => seq,
+            (Some(_), Place::End | Place::Position(_) | Place::Time(_)) | (None, _) => {
+                return self.at(consumer, place).await;
+            }
+        };
+        match &found.declared.stream {
+            Some(stream) if goes_back(&found, to) && found.claims_floor.is_some() && !found.declared.rebuildable => {
+                Err(Error::StreamFed { consumer: consumer.to_owned(), stream: stream.clone() })
+            }
+            _ => Ok((lanes, found, to)),
+        }
+    }
+
+    /// What is known of a consumer that has lanes.
+    async fn lanes_of(&self, consumer: &str) -> Result<(Lanes, Found), Error> {
         let mut lanes = Lanes::open(&self.address).await?;
         let found = lanes.find(consumer).await?;
-        match (&found.declared.stream, place) {
-            (Some(_), Place::Start) => Ok((lanes, found, 0)),
-            (Some(_), Place::Seq(seq)) => Ok((lanes, found, seq)),
-            (Some(_), Place::End | Place::Position(_) | Place::Time(_)) | (None, _) => self.at(consumer, place).await,
-        }
+        self.known(&mut lanes, consumer, &found).await?;
+        Ok((lanes, found))
     }
 
     /// The number behind which a place lies.
@@ -303,16 +334,25 @@ impl Operator {
     }
 }
 
+fn would_go(consumer: &str, found: Found, to: Seq) -> Result<Moved, Error> {
+    let now = admitted(consumer, &found, to)?;
+    Ok(Moved { action: 0, was: found.lanes, now, cleared: 0 })
+}
+
+fn goes_back(found: &Found, to: Seq) -> bool {
+    found.lanes.iter().any(|position| *position > to)
+}
+
 pub(super) fn moved(consumer: &str, found: &Found, to: Seq, hold: Option<String>) -> Result<Move, Error> {
     let now = admitted(consumer, found, to)?;
     let detail = Kept { was: found.lanes.clone(), to: now.clone(), cleared: 0 }.text();
     Ok(Move { to: now, hold, verb: Verb::Seek, detail, undoes: None })
 }
 
-/// Where the lanes go, where the consumer may go there.
+/// Where the lanes go, where the consumer may go there. What was handled behind a number of a stream, its broker was asked.
 fn admitted(consumer: &str, found: &Found, to: Seq) -> Result<Vec<Seq>, Error> {
     let highest = found.lanes.iter().copied().max().unwrap_or_default();
-    if found.declared.forward_only && found.lanes.iter().any(|position| *position > to) {
+    if found.declared.forward_only && goes_back(found, to) {
         return Err(Error::ForwardOnly { consumer: consumer.to_owned(), position: highest, asked: to });
     }
     if found.declared.stream.is_none() {
@@ -324,17 +364,19 @@ fn admitted(consumer: &str, found: &Found, to: Seq) -> Result<Vec<Seq>, Error> {
 /// Whether everything behind a number is still there: the rows, and the claims of those that were handled.
 pub(super) fn readable(consumer: &str, found: &Found, from: Seq) -> Result<(), Error> {
     let Found { floor, end, claims_floor, declared, .. } = found;
+    let forgotten = claims_floor.filter(|floor| from < *floor);
     if from < *floor {
         return Err(Error::BelowFloor { asked: from, floor: *floor });
     }
     if from > *end {
         return Err(Error::BeyondEnd { asked: from, end: *end });
     }
-    let goes_back = found.lanes.iter().any(|position| *position > from);
-    if goes_back && from < *claims_floor && !declared.rebuildable {
-        return Err(Error::ClaimsGone { consumer: consumer.to_owned(), asked: from, floor: *claims_floor });
+    match forgotten {
+        Some(floor) if goes_back(found, from) && !declared.rebuildable => {
+            Err(Error::ClaimsGone { consumer: consumer.to_owned(), asked: from, floor })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Where lanes were before a move. A consumer that is parted otherwise by now begins at the lowest of the places: what it has
@@ -366,7 +408,7 @@ mod tests {
 
     fn found(lanes: &[i64]) -> Found {
         let declared = Declared::default();
-        Found { lanes: lanes.to_vec(), floor: 10, end: 100, claims_floor: 20, declared }
+        Found { lanes: lanes.to_vec(), floor: 10, end: 100, claims_floor: Some(20), declared }
     }
 
     #[test]

@@ -207,7 +207,7 @@ async fn stopped(transaction: &Transaction<'_>, consumer: &str) -> Result<Found,
 }
 
 async fn found(transaction: &Transaction<'_>, consumer: &str, lanes: Vec<Seq>) -> Result<Found, tokio_postgres::Error> {
-    let sql = "SELECT floor, karwan.highest(), coalesce((SELECT up_to FROM karwan.pruned WHERE what = 'inbox'), 0)
+    let sql = "SELECT floor, karwan.highest(), (SELECT up_to FROM karwan.pruned WHERE what = 'inbox')
                FROM karwan.meta";
     let row = transaction.query_one(sql, &[]).await?;
     let declared = transaction.query_opt(&format!("{DECLARED} WHERE consumer = $1"), &[&consumer]).await?;

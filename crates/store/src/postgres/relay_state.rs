@@ -1,17 +1,20 @@
 //! What a relay keeps of its stream, and what holders of lanes ask for besides.
 
+use std::time::SystemTime;
+
 use karwan_envelope::ids::EventId;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::consumer::EVENT;
-use super::flush::millis;
+use super::flush::{instant, millis};
 use super::{Postgres, error};
 use crate::consumer::{Dead, Lane};
 use crate::error::Error;
 use crate::log::Seq;
-use crate::relay_state::{BEFORE, Life, RelayState};
+use crate::relay_state::{BEFORE, Life, RETRIED_MS_MIN, RelayState, StreamPlace};
+use crate::retention::REMEMBERED_MS;
 use crate::write_set::{LaneHold, TenantBits, slot};
 
 impl Postgres {
@@ -68,13 +71,16 @@ impl Postgres {
         Ok(rows.iter().map(|row| (row.get(10), dead(row))).collect())
     }
 
-    pub async fn mark_fed(&self, letters: &[(String, EventId)]) -> Result<(), Error> {
+    pub async fn mark_fed(&self, letters: &[(String, EventId, i64)]) -> Result<(), Error> {
         let client = self.relay().await?;
-        let consumers: Vec<&str> = letters.iter().map(|(consumer, _)| consumer.as_str()).collect();
-        let events: Vec<Uuid> = letters.iter().map(|(_, event)| Uuid::from_u128(event.bits())).collect();
-        let sql = "UPDATE karwan.dead d SET fed_at = clock_timestamp() FROM unnest($1::text[], $2::uuid[]) AS f(consumer, event)
-                   WHERE d.consumer = f.consumer AND d.event_id = f.event";
-        client.execute(sql, &[&consumers, &events]).await.map(drop).map_err(|cause| self.error(cause))
+        let consumers: Vec<&str> = letters.iter().map(|(consumer, ..)| consumer.as_str()).collect();
+        let events: Vec<Uuid> = letters.iter().map(|(_, event, _)| Uuid::from_u128(event.bits())).collect();
+        // A time is told in milliseconds, and kept more finely.
+        let died: Vec<SystemTime> = letters.iter().map(|(.., at)| instant(*at)).collect();
+        let sql = "UPDATE karwan.dead d SET fed_at = clock_timestamp()
+                   FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS f(consumer, event, died)
+                   WHERE d.consumer = f.consumer AND d.event_id = f.event AND date_trunc('milliseconds', d.at) = f.died";
+        client.execute(sql, &[&consumers, &events, &died]).await.map(drop).map_err(|cause| self.error(cause))
     }
 
     pub async fn unpark(&self, hold: &LaneHold, event: EventId) -> Result<(), Error> {
@@ -85,6 +91,30 @@ impl Postgres {
         let sql = "DELETE FROM karwan.parked WHERE consumer = $1 AND event_id = $2";
         tx.execute(sql, &[&hold.consumer, &Uuid::from_u128(event.bits())]).await.map_err(bad)?;
         tx.commit().await.map_err(bad)
+    }
+
+    pub async fn retried(&self, hold: &LaneHold, event: EventId, place: StreamPlace) -> Result<(), Error> {
+        let mut client = self.relay().await?;
+        let bad = |cause| error::lane_error(&self.shown, cause);
+        let tx = client.transaction().await.map_err(bad)?;
+        check(&tx, hold).await.map_err(bad)?;
+        let event = Uuid::from_u128(event.bits());
+        let values: &[&(dyn ToSql + Sync)] = &[&hold.consumer, &event, &place.seq, &place.created];
+        tx.execute(include_str!("schema/retried.sql"), values).await.map_err(bad)?;
+        forget_retried(&tx, hold).await.map_err(bad)?;
+        tx.commit().await.map_err(bad)
+    }
+
+    pub async fn park_lost(&self, hold: &LaneHold, from: Seq, end: StreamPlace) -> Result<u64, Error> {
+        let mut client = self.relay().await?;
+        let bad = |cause| error::lane_error(&self.shown, cause);
+        let tx = client.transaction().await.map_err(bad)?;
+        check(&tx, hold).await.map_err(bad)?;
+        forget_retried(&tx, hold).await.map_err(bad)?;
+        let values: &[&(dyn ToSql + Sync)] = &[&hold.consumer, &from, &end.seq, &end.created];
+        let lost = tx.execute(include_str!("schema/park_lost.sql"), values).await.map_err(bad)?;
+        tx.commit().await.map_err(bad)?;
+        Ok(lost)
     }
 
     pub async fn parked_ms(&self, consumer: &str, event: EventId) -> Result<i64, Error> {
@@ -102,7 +132,7 @@ impl Postgres {
         Ok(rows.iter().map(|row| Life { incarnation: row.get(0), began: row.get(1) }).collect())
     }
 
-    pub async fn restart_feed(&self, holds: &[LaneHold], stream_created: i64) -> Result<(), Error> {
+    pub async fn restart_feed(&self, holds: &[LaneHold], (after, stream_created): (Seq, i64)) -> Result<(), Error> {
         let Some(LaneHold { consumer, .. }) = holds.first() else { return Ok(()) };
         let mut client = self.relay().await?;
         let bad = |cause| error::lane_error(&self.shown, cause);
@@ -110,7 +140,8 @@ impl Postgres {
         for hold in holds {
             check(&tx, hold).await.map_err(bad)?;
         }
-        tx.execute("UPDATE karwan.lane SET position = 0 WHERE consumer = $1", &[consumer]).await.map_err(bad)?;
+        let sql = "UPDATE karwan.lane SET position = $2 WHERE consumer = $1";
+        tx.execute(sql, &[consumer, &after]).await.map_err(bad)?;
         let sql = "UPDATE karwan.parked SET seq = seq - $2 WHERE consumer = $1";
         tx.execute(sql, &[consumer, &BEFORE]).await.map_err(bad)?;
         let sql = "INSERT INTO karwan.relay VALUES ($1, 0, $2) ON CONFLICT (consumer)
@@ -118,6 +149,13 @@ impl Postgres {
         tx.execute(sql, &[consumer, &stream_created]).await.map_err(bad)?;
         tx.commit().await.map_err(bad)
     }
+}
+
+/// Forgets what consumers may have forgotten: published again, it would be handled twice.
+async fn forget_retried(tx: &Transaction<'_>, hold: &LaneHold) -> Result<(), tokio_postgres::Error> {
+    let sql = "DELETE FROM karwan.retried WHERE consumer = $1 AND logged < clock_timestamp() - $2::bigint * interval '1 millisecond'
+               AND at < clock_timestamp() - $3::bigint * interval '1 millisecond'";
+    tx.execute(sql, &[&hold.consumer, &REMEMBERED_MS, &RETRIED_MS_MIN]).await.map(drop)
 }
 
 /// Refuses a hold that is not the lane's present one, and keeps the lane from being taken until the transaction ends.

@@ -25,6 +25,10 @@ pub const DAYS_MIN: u32 = 30;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
+/// What was logged within so many milliseconds, and handled, is known by its claim. An hour less than claims are kept at least: for
+/// clocks that differ, and for the time that reading takes.
+pub const REMEMBERED_MS: i64 = DAYS_MIN as i64 * DAY_MS - 60 * 60 * 1000;
+
 /// How many days everything is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Days {

@@ -237,7 +237,7 @@ fn found(connection: &Connection, consumer: &str) -> Result<Found, Fault> {
         lanes,
         floor: log::floor(connection)?,
         end: log::highest(connection)?,
-        claims_floor: pruned.unwrap_or_default(),
+        claims_floor: pruned,
         declared: declared.optional()?.unwrap_or_default(),
     })
 }

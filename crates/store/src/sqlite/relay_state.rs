@@ -8,7 +8,8 @@ use super::consumer::{check_lane, dead_row, save_position, unpark};
 use crate::consumer::{Dead, Lane};
 use crate::error::Error;
 use crate::log::Seq;
-use crate::relay_state::{BEFORE, Life, RelayState};
+use crate::relay_state::{BEFORE, Life, RETRIED_MS_MIN, RelayState, StreamPlace};
+use crate::retention::REMEMBERED_MS;
 use crate::write_set::{LaneHold, TenantBits, slot};
 
 impl Sqlite {
@@ -82,13 +83,13 @@ impl Sqlite {
         self.read(read).await
     }
 
-    pub async fn mark_fed(&self, letters: &[(String, EventId)]) -> Result<(), Error> {
+    pub async fn mark_fed(&self, letters: &[(String, EventId, i64)]) -> Result<(), Error> {
         let letters = letters.to_vec();
         let write = move |connection: &rusqlite::Connection, now| {
-            let sql = "UPDATE dead SET fed_at = ?3 WHERE consumer = ?1 AND event = ?2";
+            let sql = "UPDATE dead SET fed_at = ?3 WHERE consumer = ?1 AND event = ?2 AND at = ?4";
             let mut statement = connection.prepare_cached(sql)?;
-            for (consumer, event) in &letters {
-                statement.execute(params![consumer, event.bits().to_be_bytes(), now])?;
+            for (consumer, event, died) in &letters {
+                statement.execute(params![consumer, event.bits().to_be_bytes(), now, died])?;
             }
             Ok(())
         };
@@ -101,6 +102,32 @@ impl Sqlite {
             check_lane(connection, &hold)?;
             unpark(connection, &hold.consumer, event)?;
             Ok(())
+        };
+        self.write(write).await
+    }
+
+    pub async fn retried(&self, hold: &LaneHold, event: EventId, place: StreamPlace) -> Result<(), Error> {
+        let hold = hold.clone();
+        let write = move |connection: &rusqlite::Connection, now: i64| {
+            check_lane(connection, &hold)?;
+            let values = params![hold.consumer, event.bits().to_be_bytes(), place.seq, place.created, now];
+            connection.prepare_cached(include_str!("retried.sql"))?.execute(values)?;
+            unpark(connection, &hold.consumer, event)?;
+            Ok(forget_retried(connection, &hold, now)?)
+        };
+        self.write(write).await
+    }
+
+    pub async fn park_lost(&self, hold: &LaneHold, from: Seq, end: StreamPlace) -> Result<u64, Error> {
+        let hold = hold.clone();
+        let write = move |connection: &rusqlite::Connection, now: i64| {
+            check_lane(connection, &hold)?;
+            forget_retried(connection, &hold, now)?;
+            let values = params![hold.consumer, from, end.seq, end.created, now];
+            let lost = connection.prepare_cached(include_str!("park_lost.sql"))?.execute(values)?;
+            let sql = "DELETE FROM retried WHERE consumer = ?1 AND (stream_created <> ?3 OR stream_seq > ?2)";
+            connection.prepare_cached(sql)?.execute(params![hold.consumer, end.seq, end.created])?;
+            Ok(lost as u64)
         };
         self.write(write).await
     }
@@ -126,14 +153,14 @@ impl Sqlite {
         self.read(read).await
     }
 
-    pub async fn restart_feed(&self, holds: &[LaneHold], stream_created: i64) -> Result<(), Error> {
+    pub async fn restart_feed(&self, holds: &[LaneHold], (after, stream_created): (Seq, i64)) -> Result<(), Error> {
         let holds = holds.to_vec();
         let write = move |connection: &rusqlite::Connection, _| {
             for hold in &holds {
                 check_lane(connection, hold)?;
             }
             let Some(LaneHold { consumer, .. }) = holds.first() else { return Ok(()) };
-            connection.execute("UPDATE lane SET position = 0 WHERE consumer = ?", [consumer])?;
+            connection.execute("UPDATE lane SET position = ?2 WHERE consumer = ?1", params![consumer, after])?;
             connection.execute("UPDATE parked SET seq = seq - ?2 WHERE consumer = ?1", params![consumer, BEFORE])?;
             let sql = "INSERT INTO relay VALUES (?, 0, ?) ON CONFLICT (consumer)
                        DO UPDATE SET stream_seq = 0, stream_created = excluded.stream_created";
@@ -142,4 +169,11 @@ impl Sqlite {
         };
         self.write(write).await
     }
+}
+
+/// Forgets what consumers may have forgotten: published again, it would be handled twice.
+fn forget_retried(connection: &rusqlite::Connection, hold: &LaneHold, now: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM retried WHERE consumer = ? AND logged < ? AND at < ?";
+    let values = params![hold.consumer, now - REMEMBERED_MS, now - RETRIED_MS_MIN];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
 }

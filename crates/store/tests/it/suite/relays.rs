@@ -1,8 +1,8 @@
 //! What a relay keeps of its stream, and which dead letters wait for their topic.
 
 use karwan_store::Error;
-use karwan_store::consumer::{Dead, Lane};
-use karwan_store::relay_state::RelayState;
+use karwan_store::consumer::{Dead, Lane, Parked};
+use karwan_store::relay_state::{RelayState, StreamPlace};
 use karwan_store::write_set::LaneHold;
 
 use crate::fixture::Fixture;
@@ -12,6 +12,8 @@ on_both! {
     a_relay_that_lost_its_lane_saves_and_rewinds_nothing,
     a_lane_is_rewound_and_never_forward,
     a_dead_letter_waits_for_its_topic_until_it_is_told,
+    what_a_stream_has_lost_is_parked_again_as_it_was_published_and_what_the_log_brings_again_is_not,
+    what_was_published_long_ago_is_not_published_again,
 }
 
 fn lane() -> Lane {
@@ -74,9 +76,66 @@ async fn a_dead_letter_waits_for_its_topic_until_it_is_told(fixture: Fixture) {
         let some = fixture.store.dead_unfed(skip, 1).await.expect("they can be asked for");
         assert_eq!(some.iter().map(|(_, dead)| dead.event.event).collect::<Vec<_>>(), [found], "behind {skip}");
     }
-    let fed = [("relay.SALES".to_owned(), rows[0].event), ("biller".to_owned(), rows[1].event)];
+    let died = |event| unfed.iter().find(|(_, dead)| dead.event.event == event).map_or(0, |(_, dead)| dead.at);
+    let [first, second] = [rows[0].event, rows[1].event];
+    // One of another consumer, and one that was given up another time, are other letters.
+    let fed = [("relay.SALES", first, died(first)), ("biller", second, died(second)), ("relay.SALES", second, 1)];
+    let fed = fed.map(|(consumer, event, at)| (consumer.to_owned(), event, at));
     fixture.store.mark_fed(&fed).await.expect("they can be told of");
     let left = fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
     assert_eq!(left.iter().map(|(_, dead)| dead.event.event).collect::<Vec<_>>(), [rows[1].event]);
     assert_eq!(fixture.store.dead("relay.SALES", 0, 10).await.expect("it can be asked").len(), 2);
+}
+
+/// What is parked of three orders, of which the relay has published each under its number, the first repaired before.
+async fn retried(fixture: &Fixture) -> (LaneHold, Vec<Parked>) {
+    for id in ["o-1", "o-2", "o-3"] {
+        fixture.place(1, id).await;
+    }
+    let hold = hold(fixture, "n-1").await;
+    let rows = fixture.log().await.into_iter();
+    let mut events: Vec<Parked> = rows.map(|row| row.parked(None, 3, "too large".to_owned())).collect();
+    events[0].envelope = "repaired".to_owned();
+    fixture.store.park(&hold, &events).await.expect("the lane is held");
+    for (event, seq) in events.iter().zip(20..) {
+        let place = StreamPlace { seq, created: 1_000 };
+        fixture.store.retried(&hold, event.event, place).await.expect("the lane is held");
+    }
+    assert_eq!(parked(fixture).await, []);
+    (hold, events)
+}
+
+async fn parked(fixture: &Fixture) -> Vec<Parked> {
+    fixture.store.parked(&lane(), 10).await.expect("it can be asked for")
+}
+
+async fn what_a_stream_has_lost_is_parked_again_as_it_was_published_and_what_the_log_brings_again_is_not(
+    fixture: Fixture,
+) {
+    let (hold, events) = retried(&fixture).await;
+    let lost = async |from, (seq, created)| {
+        fixture.store.park_lost(&hold, from, StreamPlace { seq, created }).await.expect("the lane is held")
+    };
+    assert_eq!(lost(100, (22, 1_000)).await, 0);
+    assert_eq!(lost(events[0].seq, (20, 1_000)).await, 0, "the log brings the two that are gone");
+    assert_eq!(lost(100, (20, 1_000)).await, 0, "and nothing else does");
+    assert_eq!(lost(100, (50, 2_000)).await, 1, "another stream, however long");
+    let again = parked(&fixture).await;
+    assert_eq!(again.len(), 1);
+    let Parked { event, seq, envelope, due, attempts, .. } = &again[0];
+    assert_eq!((*event, *seq, &**envelope), (events[0].event, events[0].seq, "repaired"));
+    assert_eq!((*due, *attempts), (Some(0), 0));
+    assert_eq!(lost(100, (0, 3_000)).await, 0, "it is parked already");
+}
+
+async fn what_was_published_long_ago_is_not_published_again(fixture: Fixture) {
+    let (hold, events) = retried(&fixture).await;
+    let long_ago = if fixture.clock.is_some() { "0" } else { "'epoch'" };
+    fixture.spoil(&format!("UPDATE karwan.retried SET logged = {long_ago}"));
+    // The others were published only now, however old they are.
+    fixture.spoil(&format!("UPDATE karwan.retried SET at = {long_ago} WHERE stream_seq = 20"));
+    let end = StreamPlace { seq: 0, created: 1_000 };
+    assert_eq!(fixture.store.park_lost(&hold, 100, end).await.expect("the lane is held"), 2);
+    let again: Vec<_> = parked(&fixture).await.into_iter().map(|event| event.event).collect();
+    assert_eq!(again, [events[1].event, events[2].event]);
 }

@@ -1,0 +1,6 @@
+-- What a stream has lost of what was published after it was parked is parked again, due at once; what lies behind the relay's new
+-- position comes from the log.
+INSERT INTO parked (consumer, event, lane, seq, logged, tenant, subject, key, due, attempts, error, envelope, at)
+SELECT consumer, event, 0, seq, logged, tenant, subject, key, 0, 0, 'its stream has lost it', envelope, ?5
+FROM retried WHERE consumer = ?1 AND seq <= ?2 AND (stream_created <> ?4 OR stream_seq > ?3)
+ON CONFLICT DO NOTHING
