@@ -14,6 +14,7 @@ use crate::consumer::moving::Moving;
 use crate::consumer::place;
 use crate::exit::{Failure, Outcome};
 use crate::instant::Instant;
+use crate::operator::action;
 use crate::progress::Progress;
 use crate::settings::{BrokerFlags, Flags, Settings};
 use crate::{output, runtime};
@@ -55,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     dry_run: bool,
     /// Take back what this replay has sent and nobody has tried yet
-    #[arg(long, value_name = "ACTION", conflicts_with_all = ["topic", "since", "consumer"])]
+    #[arg(long, value_name = "ACTION", value_parser = action, conflicts_with_all = ["topic", "since", "consumer"])]
     undo: Option<i64>,
     #[command(flatten)]
     asked: Asked,

@@ -16,6 +16,7 @@ use crate::chosen::{Choice, knows_topic};
 use crate::confirm::Asked;
 use crate::exit::{Failure, Outcome};
 use crate::instant::Instant;
+use crate::operator::action;
 use crate::progress::Progress;
 use crate::settings::{BrokerFlags, Flags, Settings};
 use crate::{output, runtime};
@@ -49,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "INSTANT")]
     time: Option<Instant>,
     /// Back to where it was before its last seek, or before the action with this number
-    #[arg(long, value_name = "ACTION", num_args = 0..=1)]
+    #[arg(long, value_name = "ACTION", num_args = 0..=1, value_parser = action)]
     #[allow(clippy::option_option, reason = "the flag, and the number that may follow it")]
     undo: Option<Option<i64>>,
     /// Take the claims of events from there on back, so that they are handled again

@@ -77,6 +77,7 @@ fn what_cannot_be_done_is_refused_with_what_helps() {
     seek(&[CLERK, "--to", "4", "--yes"]).exits(1).says("the log ends at 3");
     seek(&[CLERK, "--to", "1"]).exits(64).says("--yes");
     seek(&[CLERK, "--to", "somewhere"]).exits(64).says("start or end");
+    seek(&[CLERK, "--undo", "last"]).exits(64).says("karwan dlq actions");
     scene.sql("DELETE FROM log WHERE seq = 1; UPDATE meta SET floor = 1");
     seek(&[CLERK, "--to", "0", "--yes"]).exits(1).says("rows up to 1 were dropped");
     seek(&[CLERK, "--time", "7d", "--yes"]).exits(1).says("the log begins behind 1");
