@@ -44,9 +44,10 @@ struct Answers {
 }
 
 impl Answers {
-    /// Everything that can meet has met so often.
-    fn are_enough(&self, times: u64) -> bool {
-        self.parked >= 5 * times && self.dead >= times && self.passed >= times
+    /// Everything that can meet has met so often. Whether later events of a key ran that a stream delivered, its consumer's store
+    /// cannot know: a dead one of those is never retried in order.
+    fn are_enough(&self, times: u64, fed: bool) -> bool {
+        self.parked >= 5 * times && (fed || self.dead >= times) && self.passed >= times
     }
 }
 
@@ -79,7 +80,7 @@ fn retries_that_meet_the_live_path_lose_double_and_reorder_nothing() {
     with_yard(retried_while_others_work);
 }
 
-/// One process at a time is fed; the other one follows it, and takes over when it is killed.
+/// The same of a consumer in another database than its events'. One process at a time is fed; the other one follows it, and takes over when it is killed.
 #[test]
 fn retries_that_meet_what_a_stream_delivers_lose_double_and_reorder_nothing() {
     with_fed_yard(retried_while_others_work);
@@ -94,19 +95,18 @@ async fn retried_while_others_work(yard: Yard) {
         retry_ms: RETRY_MS,
         ..yard.program(name)
     });
+    let fed = yard.fixture.broker().is_some();
     let mut processes = programs.each_ref().map(|program| yard.start(program));
-    for process in &processes {
-        match yard.fixture.broker() {
-            None => yard.at_work(process).await,
-            Some(_) => drop(yard.holder().await),
-        }
+    for process in processes.iter().filter(|_| !fed) {
+        yard.at_work(process).await;
     }
+    yard.holder().await;
     let operator = Operator::new(&yard.fixture.owner, vec![shop::catalogue()]);
     let (producing, mut answers) = (yard.produce_in_bursts(KEYS, BURST, REST), Answers::default());
     for round in 0..rounds(2) {
         until("all that can meet", async || {
             retry_some(&operator, &mut answers).await;
-            answers.are_enough(3 * (round + 1)).then_some(())
+            answers.are_enough(3 * (round + 1), fed).then_some(())
         })
         .await;
         // Lanes pass to somebody else, who loads what operators have parked in them.
