@@ -76,8 +76,9 @@ fn judged(program: &Path) -> Result<(), String> {
     }
     let mut ask = Command::new(program);
     ask.arg("--version");
-    let printed = command::text(ask).map_err(|error| format!("{error:#}"))?;
-    refusal(&printed).map_or(Ok(()), |reason| Err(format!("{}: {reason}", program.display())))
+    let place = program.display();
+    let printed = command::text(ask).map_err(|error| format!("{place}: {error:#}"))?;
+    refusal(&printed).map_or(Ok(()), |reason| Err(format!("{place}: {reason}")))
 }
 
 /// Why a server that prints this as its version is of no use.
