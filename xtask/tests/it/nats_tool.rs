@@ -34,10 +34,11 @@ fn the_tests_are_told_where_the_program_is_or_why_there_is_none() {
 
 /// A program that prints something, whatever it is asked; a script would be refused for being one.
 fn program(place: &Path, printed: &str) {
-    fs::create_dir_all(place).unwrap();
+    fs::create_dir_all(place).expect("a test needs it");
     let source = place.join("source.rs");
-    fs::write(&source, format!("fn main() {{ println!(\"{printed}\"); }}")).unwrap();
-    let compiled = Command::new("rustc").arg("-o").arg(place.join("nats-server")).arg(&source).status().unwrap();
+    fs::write(&source, format!("fn main() {{ println!(\"{printed}\"); }}")).expect("a test needs it");
+    let compiled =
+        Command::new("rustc").arg("-o").arg(place.join("nats-server")).arg(&source).status().expect("a test needs it");
     assert!(compiled.success());
 }
 

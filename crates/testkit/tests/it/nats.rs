@@ -80,10 +80,11 @@ fn what_the_test_command_could_not_install_is_said() {
 
 /// A server that is too old, in a folder of the path; a script would be refused for being one.
 fn too_old(folder: &Path) {
-    fs::create_dir_all(folder).unwrap();
+    fs::create_dir_all(folder).expect("a test needs it");
     let source = folder.join("source.rs");
-    fs::write(&source, "fn main() { println!(\"nats-server: v2.9.25\"); }").unwrap();
-    let compiled = Command::new("rustc").arg("-o").arg(folder.join("nats-server")).arg(&source).status().unwrap();
+    fs::write(&source, "fn main() { println!(\"nats-server: v2.9.25\"); }").expect("a test needs it");
+    let compiled =
+        Command::new("rustc").arg("-o").arg(folder.join("nats-server")).arg(&source).status().expect("a test needs it");
     assert!(compiled.success());
 }
 
