@@ -54,7 +54,7 @@ fn a_dropped_server_leaves_nothing_behind() {
     let (directory, pid) = (server.directory().to_owned(), server.pid().unwrap());
     drop(server);
     assert!(!directory.exists());
-    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
 }
 
 #[test]
