@@ -118,10 +118,12 @@ async fn retried_while_others_work(yard: Yard) {
     producing.end().await;
     let judgement = yard.judged().await;
     let dead: usize = yard.psql("SELECT count(*) FROM karwan.dead").parse().expect("a number");
-    let Answers { parked, handled, passed, .. } = answers;
-    println!("retried: {parked} parked, {} dead; {handled} were handled, {passed} passed; {judgement:?}", answers.dead);
     let told = (judgement.lost, judgement.doubled, judgement.inverted, judgement.torn);
-    assert_eq!(told, (dead, 0, 0, 0), "what is not handled is dead, and nothing else is wrong");
+    assert_eq!(
+        told,
+        (dead, 0, 0, 0),
+        "what is not handled is dead, and nothing else is wrong: {answers:?}, {judgement:?}"
+    );
     let acted = yard.psql("SELECT count(*) FROM karwan.action WHERE verb = 'retry' AND actor = 'ann'");
     assert_eq!(acted, (answers.parked + answers.dead).to_string(), "every retry is written down, and no other");
 }
