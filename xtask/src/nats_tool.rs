@@ -37,15 +37,35 @@ pub fn find_or_install() -> Nats {
             Err(reason) => Nats::Missing(format!("KARWAN_NATS_BIN: {reason}")),
         };
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut on_path = std::env::split_paths(&path).map(|directory| directory.join("nats-server"));
-    if let Some(found) = on_path.find(|program| program.is_file() && judged(program).is_ok()) {
-        return Nats::Found(found);
+    let refused = match on_path(&std::env::var_os("PATH").unwrap_or_default()) {
+        Ok(found) => return Nats::Found(found),
+        Err(refused) => refused,
+    };
+    for reason in &refused {
+        eprintln!("passed over: {reason}");
     }
     match installed() {
         Ok(program) => Nats::Found(program),
-        Err(error) => Nats::Missing(cache::reason(&error)),
+        Err(error) => Nats::Missing(missing(refused, cache::reason(&error))),
     }
+}
+
+/// The first server on a path that is of use; else what is wrong with each that is there.
+pub fn on_path(path: &OsStr) -> Result<PathBuf, Vec<String>> {
+    let mut refused = Vec::new();
+    let places = std::env::split_paths(path).map(|directory| directory.join("nats-server"));
+    for program in places.filter(|program| program.is_file()) {
+        match judged(&program) {
+            Ok(()) => return Ok(program),
+            Err(reason) => refused.push(reason),
+        }
+    }
+    Err(refused)
+}
+
+/// Why there is none: what the machine has is of no use, and another one cannot be had.
+pub fn missing(refused: Vec<String>, none: String) -> String {
+    refused.into_iter().chain([none]).collect::<Vec<_>>().join("; ")
 }
 
 /// Whether a program is a server of ours; the error says why not.
@@ -56,8 +76,9 @@ fn judged(program: &Path) -> Result<(), String> {
     }
     let mut ask = Command::new(program);
     ask.arg("--version");
-    let printed = command::text(ask).map_err(|error| format!("{error:#}"))?;
-    refusal(&printed).map_or(Ok(()), Err)
+    let place = program.display();
+    let printed = command::text(ask).map_err(|error| format!("{place}: {error:#}"))?;
+    refusal(&printed).map_or(Ok(()), |reason| Err(format!("{place}: {reason}")))
 }
 
 /// Why a server that prints this as its version is of no use.

@@ -8,7 +8,9 @@
 //! itself that stands in its file: written after that time, the file has them no more, and a server that reads it again lets go
 //! of them. Passwords are taken from the environment of the server; none is ever written here.
 //!
-//! Not here: which topics of a stream a durable names. JetStream checks the stream and the durable, not the filter.
+//! Not here: which topics of a stream a durable names. JetStream checks the stream and the durable, not the filter. Nor where an
+//! answer goes, or what a durable pushes: no permission is asked about a reply subject, so that a login can have the server write
+//! into streams of others, or delete them (docs/adr/0013-the-broker.md).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

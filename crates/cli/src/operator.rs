@@ -39,3 +39,8 @@ fn user() -> String {
     let named = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
     known.or_else(named).unwrap_or_else(|| uid.map_or_else(|| "unknown".to_owned(), |uid| format!("uid {uid}")))
 }
+
+/// The number of an action on the command line.
+pub fn action(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "an action is a number, as `karwan dlq actions` prints it".to_owned())
+}

@@ -14,6 +14,7 @@ use crate::consumer::moving::Moving;
 use crate::consumer::place;
 use crate::exit::{Failure, Outcome};
 use crate::instant::Instant;
+use crate::operator::action;
 use crate::progress::Progress;
 use crate::settings::{BrokerFlags, Flags, Settings};
 use crate::{output, runtime};
@@ -29,7 +30,7 @@ use crate::{output, runtime};
 /// Examples:
 ///   karwan replay --topic shop.order.paid.v1 --since 2h --idempotency-safe --consumer books.clerk \
 ///       --reason INC-7
-///   karwan replay --undo 12 --reason 'wrong topic' --store sqlite:karwan.db
+///   karwan replay --undo 12 --reason 'wrong topic' --yes --store sqlite:karwan.db
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -51,11 +52,11 @@ pub struct Args {
     consumer: Option<String>,
     #[command(flatten)]
     choice: Choice,
-    /// Only count
+    /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
     /// Take back what this replay has sent and nobody has tried yet
-    #[arg(long, value_name = "ACTION", conflicts_with_all = ["topic", "since", "consumer", "dry_run"])]
+    #[arg(long, value_name = "ACTION", value_parser = action, conflicts_with_all = ["topic", "since", "consumer"])]
     undo: Option<i64>,
     #[command(flatten)]
     asked: Asked,
@@ -68,12 +69,7 @@ pub fn run(args: &Args) -> Outcome {
     let who = args.asked.recorded();
     runtime::block_on(async {
         if let Some(action) = args.undo {
-            let taken = operator.undo_replay(&who, action).await?;
-            output::data(&match taken.events {
-                0 => format!("nothing to take back: all of action {action} was tried already"),
-                events => format!("{events} events of action {action} were taken back"),
-            })?;
-            return Ok(ExitCode::SUCCESS);
+            return take_back(&operator, args, &who, action).await;
         }
         let (Some(topic), Some(since)) = (&args.topic, args.since) else {
             return Err(Failure::usage(anyhow!("which events? --topic and --since (see --help)")));
@@ -92,6 +88,29 @@ pub fn run(args: &Args) -> Outcome {
             None => to_all(&operator, args, &who, (topic, since, broker.as_deref())).await,
         }
     })
+}
+
+/// What nobody has tried yet is shown and asked about; what is tried meanwhile stays.
+async fn take_back(operator: &Operator, args: &Args, who: &Actor, action: i64) -> Outcome {
+    let (consumer, would) = operator.would_undo_replay(action).await?;
+    let (events, keys) = (would.events, would.keys);
+    let nothing = format!("nothing to take back: all of action {action} was tried already");
+    if events == 0 {
+        output::data(&nothing)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.dry_run {
+        output::data(&format!("{events} events of {keys} keys would be taken back from {consumer}"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    args.asked.agreed(&format!("take {events} events of {keys} keys back from {consumer}?"))?;
+    let taken = operator.undo_replay(who, action).await?;
+    output::data(&match taken.events {
+        // Somebody has tried them while it was asked.
+        0 => nothing,
+        events => format!("{events} events of action {action} were taken back"),
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn to_one(

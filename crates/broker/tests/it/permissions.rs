@@ -13,11 +13,15 @@ use karwan_broker::{
 use karwan_envelope::time::Timestamp;
 use karwan_registry::Catalogue;
 use karwan_testkit::nats::{Options, Server};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::fixture::{CONFIRMED, STREAM, ids, message};
 
 const INVOICE: &str = "BILLING";
+
+/// The durable of the one consumer.
+const FOLIOS: &str = "billing-service-folios";
 
 /// The login of a relay of both services that are not the auditor's.
 const RELAY: &str = "desk-relay";
@@ -395,4 +399,106 @@ async fn what_bounds_a_stream_is_told_as_far_as_the_login_may_know_it() {
     assert!(!room.knows_account && room.full().is_none(), "{room:?}");
     assert_eq!(keeper.takers(CONFIRMED).await.unwrap(), [STREAM]);
     assert!(matches!(service.takers(CONFIRMED).await, Err(Error::Denied { .. })));
+}
+
+/// A client of a login that asks JetStream by itself, and names what our own would not.
+async fn stranger(server: &Server, user: &str) -> async_nats::Client {
+    let options = async_nats::ConnectOptions::new().custom_inbox_prefix(inbox(user));
+    let options = options.user_and_password(user.to_owned(), password(user));
+    options.connect(server.url()).await.expect("a test needs it")
+}
+
+/// Has a durable of billing's over the topics of the reservation made, with what else is said of it; the server's answer.
+async fn made(client: &async_nats::Client, more: Value) -> String {
+    let mut config = json!({ "durable_name": FOLIOS, "ack_policy": "explicit", "deliver_policy": "all" });
+    config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    asked(client, &format!("$JS.API.CONSUMER.DELETE.{STREAM}.{FOLIOS}"), Value::Null).await;
+    let body = json!({ "stream_name": STREAM, "config": config });
+    asked(client, &format!("$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.{FOLIOS}"), body).await
+}
+
+async fn asked(client: &async_nats::Client, subject: &str, body: Value) -> String {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let answer = client.request(subject.to_owned(), body.into()).await.expect("the server answers");
+    String::from_utf8(answer.payload.to_vec()).expect("JSON is text")
+}
+
+/// The messages of a stream, once there are so many; what the server does for a client comes a moment later.
+async fn fills(keeper: &Broker, stream: &str, messages: u64) {
+    let began = Instant::now();
+    while keeper.last_sequence(stream).await.expect("the keeper may ask") < messages {
+        assert!(began.elapsed() < Duration::from_secs(30), "{stream} has no {messages} messages");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// R-098, and where it ends (docs/adr/0013-the-broker.md): a permission is asked about the subject of what a client publishes. Where
+/// the answer goes the client says, and the server puts it there, also into a stream of others. An event takes along what its
+/// publisher expected of its own stream, and is taken elsewhere only where that happens to fit.
+#[tokio::test]
+async fn an_answer_goes_where_its_question_says_also_into_a_stream_of_others() {
+    let Some(server) = server() else { return };
+    prepared(&server).await;
+    one_is_published(&server).await;
+    let topology = topology();
+    let foreign = topology.stream("AUDIT").expect("it is there").subjects[0].clone();
+    let own = topology.stream(INVOICE).expect("it is there").subjects[0].clone();
+    publications_are_refused(&server, "billing-service", &[&foreign]).await;
+    let keeper = login(&server, "karwan-topology").await;
+    let billing = stranger(&server, "billing-service").await;
+    let next = format!("$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{FOLIOS}");
+    let nothing_more = json!({ "batch": 1, "no_wait": true }).to_string();
+    let answered_there = async |subject: &str, body: &str, messages: u64| {
+        let sent = billing.publish_with_reply(subject.to_owned(), foreign.clone(), body.to_owned().into()).await;
+        sent.expect("the client takes it");
+        fills(&keeper, "AUDIT", messages).await;
+    };
+    // The event: it was the first of its stream, and would be the first of this one.
+    made(&billing, json!({})).await;
+    answered_there(&next, "1", 1).await;
+    // What the server says of a stream, and of an event that was taken.
+    answered_there(&format!("$JS.API.STREAM.INFO.{STREAM}"), "", 2).await;
+    answered_there(&own, "{}", 3).await;
+    // The event once more, which does not fit; and that there is no other.
+    made(&billing, json!({})).await;
+    answered_there(&next, "1", 3).await;
+    answered_there(&next, &nothing_more, 4).await;
+    let last = keeper.headers_of("AUDIT", 4).await.unwrap().expect("it is there");
+    assert!(!last.contains_key("Nats-Msg-Id"), "{last:?}");
+    // The same pushed: the event does not fit, and what says that the server lives does.
+    let pushed = made(&billing, json!({ "deliver_subject": foreign, "idle_heartbeat": 200_000_000 })).await;
+    assert!(!pushed.contains("error"), "{pushed}");
+    fills(&keeper, "AUDIT", 5).await;
+    // The one thing that JetStream looks at: a durable that would feed its own stream.
+    let cycle = made(&billing, json!({ "deliver_subject": CONFIRMED })).await;
+    assert!(cycle.contains("forms a cycle"), "{cycle}");
+    // None of it is what a publisher of the stream would have said, but for the one that fitted.
+    for seq in 2..=5 {
+        let headers = keeper.headers_of("AUDIT", seq).await.unwrap().expect("it is there");
+        assert!(!headers.contains_key("Karwan-Position"), "{seq}: {headers:?}");
+    }
+}
+
+/// The same, where it hurts most: what says that nothing is there to pull is empty, as the question is that deletes a stream.
+#[tokio::test]
+async fn whoever_pulls_a_durable_can_have_the_server_delete_a_stream_of_others() {
+    let Some(server) = server() else { return };
+    prepared(&server).await;
+    let keeper = login(&server, "karwan-topology").await;
+    let delete = "$JS.API.STREAM.DELETE.AUDIT";
+    publications_are_refused(&server, "billing-service", &[delete]).await;
+    let billing = stranger(&server, "billing-service").await;
+    made(&billing, json!({})).await;
+    let next = format!("$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{FOLIOS}");
+    let nothing = json!({ "batch": 1, "no_wait": true }).to_string();
+    billing.publish_with_reply(next, delete, nothing.into()).await.expect("the client takes it");
+    let began = Instant::now();
+    while keeper.last_sequence("AUDIT").await.is_ok() {
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "it is there still: say so in the decision, and turn this around"
+        );
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(keeper.last_sequence(STREAM).await.unwrap(), 0, "the others are there");
 }

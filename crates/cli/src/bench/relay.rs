@@ -42,7 +42,8 @@ const TENANTS: u64 = 32;
 ///
 /// Examples:
 ///   karwan bench relay --store postgres://admin@localhost/postgres --broker nats://localhost
-///   karwan bench relay --store postgres://admin@localhost/postgres --broker nats://localhost --minutes 10
+///   karwan bench relay --store postgres://admin@localhost/postgres --broker nats://localhost \
+///       --minutes 10
 ///   karwan bench relay --store postgres://admin@localhost/postgres --broker nats://localhost --durable
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]

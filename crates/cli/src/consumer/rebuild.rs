@@ -57,6 +57,7 @@ pub fn run(args: &Args) -> Outcome {
     runtime::block_on(async {
         let moving = Moving::of(&operator, &args.consumer, broker.as_deref()).await?;
         let would = moving.would_seek(Place::Start).await?;
+        output::note("what it has written stays: what a second writing adds to is wiped before");
         let question = format!("let {} handle everything again: {}?", args.consumer, place::told(&would));
         args.asked.agreed(&question)?;
         let began = Instant::now();

@@ -16,6 +16,7 @@ use crate::chosen::{Choice, knows_topic};
 use crate::confirm::Asked;
 use crate::exit::{Failure, Outcome};
 use crate::instant::Instant;
+use crate::operator::action;
 use crate::progress::Progress;
 use crate::settings::{BrokerFlags, Flags, Settings};
 use crate::{output, runtime};
@@ -30,7 +31,7 @@ use crate::{output, runtime};
 /// Examples:
 ///   karwan consumer seek sales-service.secretary --time 2h --reason INC-7 --yes
 ///   karwan consumer seek sales-service.secretary --to 1-4711 --clear --reason 'INC-7: mended'
-///   karwan consumer seek sales-service.secretary --undo --reason 'wrong consumer'
+///   karwan consumer seek sales-service.secretary --undo --reason 'wrong consumer' --yes
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(override_usage = "karwan consumer seek [OPTIONS] --reason <TEXT> <CONSUMER>")]
@@ -49,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "INSTANT")]
     time: Option<Instant>,
     /// Back to where it was before its last seek, or before the action with this number
-    #[arg(long, value_name = "ACTION", num_args = 0..=1)]
+    #[arg(long, value_name = "ACTION", num_args = 0..=1, value_parser = action)]
     #[allow(clippy::option_option, reason = "the flag, and the number that may follow it")]
     undo: Option<Option<i64>>,
     /// Take the claims of events from there on back, so that they are handled again
@@ -77,8 +78,7 @@ pub fn run(args: &Args) -> Outcome {
     runtime::block_on(async {
         let who = args.asked.recorded();
         if let Some(action) = args.undo {
-            let moved = operator.undo_seek(&who, &args.consumer, action).await.map_err(place::named)?;
-            return print(args, &moved, "is back");
+            return undo(&operator, args, &who, action).await;
         }
         let Some(to) = place::of(args.to, args.time) else {
             return Err(Failure::usage(anyhow!("where to? --to, --time or --undo (see --help)")));
@@ -105,6 +105,17 @@ pub fn run(args: &Args) -> Outcome {
         let moved = moved(&moving, args, &who, to).await?;
         print(args, &moved, "was moved")
     })
+}
+
+/// What is asked about is done: the number of the action is settled before the question.
+async fn undo(operator: &Operator, args: &Args, who: &Who, action: Option<i64>) -> Outcome {
+    let (undone, would) = operator.would_undo_seek(&args.consumer, action).await.map_err(place::named)?;
+    if args.dry_run {
+        return print(args, &would, &format!("would be put back to before action {undone}"));
+    }
+    args.asked.agreed(&format!("undo action {undone} of {}: {}?", args.consumer, place::told(&would)))?;
+    let moved = operator.undo_seek(who, &args.consumer, Some(undone)).await.map_err(place::named)?;
+    print(args, &moved, "is back")
 }
 
 /// The events that a consumer would not come to any more, in words; nothing where there are none.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use karwan_broker::Topology;
+use karwan_broker::topology::names;
 use karwan_envelope::ids::EventId;
 use karwan_registry::Catalogue;
-use karwan_store::operator::{ActionFilter, LetterStory, Operator, Target, Verb};
+use karwan_store::operator::{ActionFilter, Letter, LetterStory, Operator, Target, Verb};
 use karwan_store::report::EffectReport;
 use karwan_store::{Error, Observer, Store};
 
@@ -14,11 +16,21 @@ use crate::personal::Sight;
 use crate::settings::{Flags, Settings, word};
 use crate::{platforms, suggest};
 
+/// Where a broker has the dead letters of a topic: the documents' two names for it (C-11).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Graveyard {
+    /// `<topic>.dlq`.
+    pub topic: String,
+    /// `{stream}.dlq`, as JetStream can name it.
+    pub stream: String,
+}
+
 /// An open store, to be looked at and acted on.
 pub struct Desk {
     pub operator: Operator,
     pub observer: Observer,
     catalogues: Vec<Arc<Catalogue>>,
+    topologies: Vec<Topology>,
     /// The flag with which another command finds the same store.
     store_flag: String,
 }
@@ -30,7 +42,8 @@ impl Desk {
         let catalogues: Vec<Arc<Catalogue>> = platforms::catalogues(None)?.into_iter().map(Arc::new).collect();
         let observer = Store::observe(&address).await?;
         let operator = Operator::new(&address, catalogues.clone());
-        Ok(Self { operator, observer, catalogues, store_flag: settings.store_flag() })
+        let topologies = catalogues.iter().map(|catalogue| Topology::of(catalogue)).collect();
+        Ok(Self { operator, observer, catalogues, topologies, store_flag: settings.store_flag() })
     }
 
     /// A name that no consumer, relay or kind of call of this store has is refused, with the one that was meant.
@@ -51,6 +64,13 @@ impl Desk {
             None => format!("known: {}", known.join(", ")),
         };
         Err(anyhow!("no consumer {} has run on this store; {hint}", suggest::quoted(name)).into())
+    }
+
+    /// Where a relay publishes a letter once it is dead; nowhere what is a call, or never leaves its device.
+    pub fn graveyard(&self, letter: &Letter) -> Option<Graveyard> {
+        let stream = self.topologies.iter().find_map(|topology| topology.stream_of(&letter.subject));
+        let stream = stream.filter(|_| !letter.target.is_effect())?.letters();
+        Some(Graveyard { topic: names::letters_topic(&letter.subject), stream })
     }
 
     /// A letter by its event; its consumer must be named only where several have it.

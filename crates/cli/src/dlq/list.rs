@@ -1,12 +1,13 @@
 //! `karwan dlq list`.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use karwan_store::operator::Letter;
+use karwan_store::operator::{Letter, State};
 use serde_json::{Value, json};
 
 use super::Format;
-use super::desk::Desk;
+use super::desk::{Desk, Graveyard};
 use super::filter::Narrow;
 use crate::consumer::one_line;
 use crate::exit::{Failure, Outcome};
@@ -56,8 +57,8 @@ pub fn run(args: &Args) -> Outcome {
             }
         }
         match args.format {
-            Format::Json => output::json(&letters.iter().map(object).collect::<Vec<_>>())?,
-            Format::Human => table(&letters)?,
+            Format::Json => output::json(&letters.iter().map(|it| placed(&desk, it)).collect::<Vec<_>>())?,
+            Format::Human => table(&desk, &letters)?,
         }
         if after.is_some() {
             output::note(&format!("there are more than {limit}; --limit shows more, a filter fewer"));
@@ -66,14 +67,19 @@ pub fn run(args: &Args) -> Outcome {
     })
 }
 
-fn table(letters: &[Letter]) -> Result<(), Failure> {
+fn table(desk: &Desk, letters: &[Letter]) -> Result<(), Failure> {
     if letters.is_empty() {
         output::note("no letter: nothing waits, and nothing was given up");
         return Ok(());
     }
     let header = ["STATE", "CONSUMER", "EVENT", "TOPIC", "KEY", "ATTEMPTS", "NEXT ATTEMPT", "ERROR"];
     let rows: Vec<Vec<String>> = letters.iter().map(cells).collect();
-    Ok(output::data(&output::table(&header, &rows, Paint::stdout()))?)
+    output::data(&output::table(&header, &rows, Paint::stdout()))?;
+    let dead = letters.iter().filter(|letter| letter.state == State::Dead);
+    for Graveyard { topic, stream } in dead.filter_map(|letter| desk.graveyard(letter)).collect::<BTreeSet<_>>() {
+        output::note(&format!("with a broker, its dead letters go to {topic}, in the stream {stream}"));
+    }
+    Ok(())
 }
 
 fn cells(letter: &Letter) -> Vec<String> {
@@ -87,6 +93,15 @@ fn cells(letter: &Letter) -> Vec<String> {
         letter.due.map_or_else(|| "-".to_owned(), instant::due),
         one_line(&letter.error).chars().take(ERROR_CHARS_MAX).collect(),
     ]
+}
+
+/// A letter, and where a broker has it once it is dead; these names are stable.
+pub fn placed(desk: &Desk, letter: &Letter) -> Value {
+    let mut object = object(letter);
+    let (topic, stream) = desk.graveyard(letter).map(|it| (it.topic, it.stream)).unzip();
+    object["deadLetterTopic"] = json!(topic);
+    object["deadLetterStream"] = json!(stream);
+    object
 }
 
 /// A letter; these names are stable.

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use karwan_store::operator::{Action, Letter, LetterStory, State};
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::desk::{Desk, Graveyard};
 use super::filter::EventName;
 use super::{Format, list, runbook};
 use crate::consumer::one_line;
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Outcome {
         let sight = desk.sight(&story, args.show_personal).await?;
         let envelope = envelope(&story, &sight);
         match args.format {
-            Format::Json => output::json(&object(&story, &envelope))?,
+            Format::Json => output::json(&object(&desk, &story, &envelope))?,
             Format::Human => output::data(&text(&desk, &story, &envelope))?,
         }
         Ok(ExitCode::SUCCESS)
@@ -131,8 +131,8 @@ fn envelope(story: &LetterStory, sight: &Sight) -> String {
 }
 
 /// A letter with its story; these names are stable.
-fn object(story: &LetterStory, envelope: &str) -> Value {
-    let mut object = list::object(&story.letter);
+fn object(desk: &Desk, story: &LetterStory, envelope: &str) -> Value {
+    let mut object = list::placed(desk, &story.letter);
     let attempt = |it: &karwan_store::operator::Attempt| json!({ "number": it.number, "at": instant::shown(it.at), "error": it.error });
     let more = json!({
         "class": story.class.name(),
@@ -219,6 +219,9 @@ fn facts(desk: &Desk, story: &LetterStory) -> String {
     fact("consumer", letter.target.consumer.clone());
     fact("key", format!("{}   # {}", one_line(&key), desk.any_command(&format!("key show {}", word(&key)))));
     fact("logged", format!("{}, number {}", instant::shown(letter.logged), letter.seq));
+    if let Some(Graveyard { topic, stream }) = desk.graveyard(letter) {
+        fact("dead in", format!("{topic}, in the stream {stream}, where a relay publishes"));
+    }
     fact("attempts", format!("{}; {}", letter.attempts, next(letter)));
     fact("error", one_line(&letter.error));
     fact("class", format!("{}: {}", story.class.name(), story.class.advice()));

@@ -4,14 +4,15 @@ use std::process::ExitCode;
 
 use super::desk::Desk;
 use crate::exit::Outcome;
-use crate::operator::Who;
+use crate::operator::{self, Who};
 use crate::settings::Flags;
 use crate::{output, runtime};
 
-/// Undo a skip, a quarantine or a pause, by the number of its action
+/// Undo a skip, a quarantine, a pause or a retry, by the number of its action
 ///
-/// What was skipped or locked away becomes what it was before. Refused where later events
-/// of its key were handled since, unless --out-of-order accepts that.
+/// What was skipped or locked away becomes what it was before, and so does what was to be
+/// tried and was not yet. Refused where later events of its key were handled since, unless
+/// --out-of-order accepts that. A seek and a replay are undone by their own commands.
 ///
 /// Examples:
 ///   karwan dlq undo 12 --reason 'skipped by mistake'
@@ -20,6 +21,7 @@ use crate::{output, runtime};
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The action, as `karwan dlq actions` prints it
+    #[arg(value_parser = operator::action)]
     action: i64,
     #[command(flatten)]
     who: Who,

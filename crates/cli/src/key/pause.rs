@@ -16,7 +16,8 @@ use crate::{output, runtime};
 /// finished. karwan key resume lets it go on.
 ///
 /// Example:
-///   karwan key pause tnt_01J3K4M5N6P7Q8R9S0T1V2W3X4:rsv_1 --consumer billing-service.clerk --reason INC-7
+///   karwan key pause tnt_01J3K4M5N6P7Q8R9S0T1V2W3X4:rsv_1 \
+///       --consumer billing-service.clerk --reason INC-7
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

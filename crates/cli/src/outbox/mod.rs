@@ -231,7 +231,9 @@ fn oldest(report: &RelayReport) -> i64 {
 fn table(view: &View) -> Result<(), Failure> {
     let outbox = &view.outbox;
     if outbox.relays.is_empty() {
-        output::note("no relay has run on this store: nothing is published from it");
+        output::note(
+            "no relay has run on this store: nothing is published from it until one does (karwan relay --help)",
+        );
         return Ok(());
     }
     let header =

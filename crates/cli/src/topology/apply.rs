@@ -13,7 +13,7 @@ use crate::{output, runtime};
 ///
 /// Examples:
 ///   karwan topology apply --platform melmastoon --broker nats://localhost:4222
-///   karwan topology apply --platform learning --services authoring --replicas 3
+///   karwan topology apply --platform learning --services authoring-service --replicas 3
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

@@ -15,7 +15,7 @@ use crate::output;
 ///
 /// Examples:
 ///   karwan topology show --platform melmastoon
-///   karwan topology show --platform learning --services authoring --format json
+///   karwan topology show --platform learning --services authoring-service --format json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

@@ -147,6 +147,18 @@ fn no_line_of_help_is_broken_in_the_middle_of_a_sentence() {
     }
 }
 
+/// What goes on in the next line says so, or half a command would be pasted.
+#[test]
+fn no_example_is_cut_at_the_width() {
+    for verb in verbs() {
+        let help = help(&verb);
+        let lines: Vec<&str> = help.lines().collect();
+        for two in lines.windows(2).filter(|two| two[0].starts_with("  karwan ") && !two[0].ends_with('\\')) {
+            assert!(two[1].is_empty() || two[1].contains("karwan "), "{verb:?}: {}", two.join("\n"));
+        }
+    }
+}
+
 #[test]
 fn version_is_an_answer() {
     let answer = karwan(&["--version"]).exits(0);

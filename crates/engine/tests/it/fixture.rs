@@ -21,7 +21,7 @@ use karwan_testkit::postgres::Database;
 use crate::shop;
 
 /// The stream of orders.
-const STREAM: &str = "SALES";
+pub const STREAM: &str = "SALES";
 
 /// Runs these async functions on every store, as `sqlite::<claim>` and `postgres::<claim>`.
 macro_rules! on_both {
@@ -66,7 +66,7 @@ struct Source {
     spans: Told,
     relay: Engine,
     broker: Broker,
-    _server: Server,
+    server: Server,
     _folder: Option<Folder>,
 }
 
@@ -153,7 +153,7 @@ pub async fn fed() -> Option<Fixture> {
     // By a clock of its own: what moves a test's leases leaves the relay alone.
     let relay = producer.start_work("relay", Work::new().relay(relay));
     let (store, owner, spans) = (producer.store.clone(), producer.owner.clone(), producer.spans.clone());
-    let source = Source { store, owner, spans, relay, broker, _server: server, _folder: producer._folder.take() };
+    let source = Source { store, owner, spans, relay, broker, server, _folder: producer._folder.take() };
     Some(Fixture { source: Some(source), ..consumer })
 }
 
@@ -201,6 +201,11 @@ impl Fixture {
     /// The broker that feeds consumers, where one does.
     pub fn broker(&self) -> Option<&Broker> {
         self.source.as_ref().map(|source| &source.broker)
+    }
+
+    /// Where it is, for another process.
+    pub fn broker_url(&self) -> Option<String> {
+        self.source.as_ref().map(|source| source.server.url())
     }
 
     /// The number that a consumer has saved who has finished everything.

@@ -93,21 +93,22 @@ impl Operator {
         Ok(Replayed { action: moved.action, events: moved.cleared, keys: would.keys })
     }
 
+    /// What [`Self::undo_replay`] would take back, and from which consumer.
+    pub async fn would_undo_replay(&self, action: i64) -> Result<(String, Replayed), Error> {
+        let consumer = sent_to(&mut Lanes::open(&self.address).await?, action).await?;
+        let untried = self.untried(&consumer, action).await?;
+        Ok((consumer, untried))
+    }
+
     /// Takes back what an action sent once more, as far as nobody has tried it yet. Where nothing of it is left, nothing is
     /// done and nothing recorded.
     pub async fn undo_replay(&self, who: &Who, action: i64) -> Result<Replayed, Error> {
         who.signed()?;
         let mut lanes = Lanes::open(&self.address).await?;
-        let refused = |reason: &str| Error::CannotUndo { action, reason: reason.to_owned() };
-        let done = lanes.action(Which::Number(action)).await?.ok_or_else(|| refused("there is no such action"))?;
-        if done.undone_by.is_some() {
-            return Err(refused("it was undone before"));
-        }
-        let Some(consumer) = done.consumer.filter(|_| done.verb == Verb::Replay.name()) else {
-            return Err(refused("it sent no events to a consumer"));
-        };
-        if !self.has_untried(&consumer, action).await? {
-            return Ok(Replayed { action: 0, events: 0, keys: 0 });
+        let consumer = sent_to(&mut lanes, action).await?;
+        let would = self.untried(&consumer, action).await?;
+        if would.events == 0 {
+            return Ok(would);
         }
         let by = (consumer.as_str(), who, self.clock.now().unix_ms());
         let (found, held) = lanes
@@ -121,14 +122,17 @@ impl Operator {
         let events = taken.len() as u64;
         let kept = Kept { was: found.lanes.clone(), to: found.lanes, cleared: events };
         lanes.release(&held, &kept.text()).await?;
-        Ok(Replayed { action: held.action, events, keys: 0 })
+        Ok(Replayed { action: held.action, events, keys: would.keys })
     }
 
-    /// Whether something that an action sent once more waits untried.
-    async fn has_untried(&self, consumer: &str, action: i64) -> Result<bool, Error> {
+    /// What of the events that an action sent once more waits untried.
+    async fn untried(&self, consumer: &str, action: i64) -> Result<Replayed, Error> {
         let mut desk = self.look().await?;
-        let sql = "SELECT 1 FROM karwan.parked WHERE consumer = $1 AND error = $2 AND attempts = 0 LIMIT 1";
-        Ok(desk.row(sql, values![consumer, replayed(action).as_str()]).await?.is_some())
+        let sql = "SELECT count(*) FROM karwan.parked WHERE consumer = $1 AND error = $2 AND attempts = 0
+                   GROUP BY tenant_id, key";
+        let keys = desk.rows(sql, values![consumer, replayed(action).as_str()]).await?;
+        let events = keys.iter().map(|row| row.int(0).unsigned_abs()).sum();
+        Ok(Replayed { action: 0, events, keys: keys.len() })
     }
 
     /// Counts what a consumer has handled of chosen events; refuses more than can be sent at a time.
@@ -165,4 +169,14 @@ impl Operator {
             }
         }
     }
+}
+
+/// The consumer to which an action sent events once more; refused where that cannot be undone.
+async fn sent_to(lanes: &mut Lanes, action: i64) -> Result<String, Error> {
+    let refused = |reason: &str| Error::CannotUndo { action, reason: reason.to_owned() };
+    let done = lanes.action(Which::Number(action)).await?.ok_or_else(|| refused("there is no such action"))?;
+    if done.undone_by.is_some() {
+        return Err(refused("it was undone before"));
+    }
+    done.consumer.filter(|_| done.verb == Verb::Replay.name()).ok_or_else(|| refused("it sent no events to a consumer"))
 }

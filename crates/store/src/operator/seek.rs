@@ -157,11 +157,36 @@ impl Operator {
         self.through(in_hand, (from, chosen), told).await
     }
 
+    /// What [`Self::undo_seek`] would do, and the number of the action that it would undo.
+    pub async fn would_undo_seek(&self, consumer: &str, action: Option<i64>) -> Result<(i64, Moved), Error> {
+        let mut lanes = Lanes::open(&self.address).await?;
+        let (done, kept) = self.undoable(&mut lanes, consumer, action).await?;
+        let found = lanes.find(consumer).await?;
+        let now = restored(&kept, &found)?;
+        Ok((done, Moved { action: 0, was: found.lanes, now, cleared: 0 }))
+    }
+
     /// Moves a consumer back to where it was before an action, the last one if none is named. One that was sent back and has
     /// passed that place meanwhile stays where it is.
     pub async fn undo_seek(&self, who: &Who, consumer: &str, action: Option<i64>) -> Result<Moved, Error> {
         who.signed()?;
         let mut lanes = Lanes::open(&self.address).await?;
+        let (done, kept) = self.undoable(&mut lanes, consumer, action).await?;
+        let by = (consumer, who, self.clock.now().unix_ms());
+        let mut now = Vec::new();
+        let (found, held) = lanes
+            .move_lanes(by, |found| {
+                now = restored(&kept, found)?;
+                let detail = Kept { was: found.lanes.clone(), to: now.clone(), cleared: 0 }.text();
+                Ok(Move { to: now.clone(), hold: None, verb: Verb::Undo, detail, undoes: Some(done) })
+            })
+            .await?;
+        Ok(Moved { action: held.action, was: found.lanes, now, cleared: 0 })
+    }
+
+    /// The number of an action that moved lanes of a consumer, the last one if none is named, and what it kept; refused where it
+    /// cannot be undone.
+    async fn undoable(&self, lanes: &mut Lanes, consumer: &str, action: Option<i64>) -> Result<(i64, Kept), Error> {
         let which = action.map_or(Which::LastOf(consumer, &[Verb::Seek, Verb::Forget]), Which::Number);
         let refused = |action: i64, reason: &str| Error::CannotUndo { action, reason: reason.to_owned() };
         let done = match (lanes.action(which).await?, action) {
@@ -169,7 +194,7 @@ impl Operator {
             (None, Some(action)) => return Err(refused(action, "there is no such action")),
             (None, None) => {
                 let found = lanes.find(consumer).await?;
-                self.known(&mut lanes, consumer, &found).await?;
+                self.known(lanes, consumer, &found).await?;
                 return Err(Error::NoSeek { consumer: consumer.to_owned() });
             }
         };
@@ -180,17 +205,8 @@ impl Operator {
         if verb.is_none() || done.consumer.as_deref() != Some(consumer) {
             return Err(refused(done.id, "it moved no lanes of this consumer"));
         }
-        let kept: Kept = serde_json::from_str(&done.detail).map_err(|_| refused(done.id, "it kept no positions"))?;
-        let by = (consumer, who, self.clock.now().unix_ms());
-        let mut now = Vec::new();
-        let (found, held) = lanes
-            .move_lanes(by, |found| {
-                now = restored(&kept, found)?;
-                let detail = Kept { was: found.lanes.clone(), to: now.clone(), cleared: 0 }.text();
-                Ok(Move { to: now.clone(), hold: None, verb: Verb::Undo, detail, undoes: Some(done.id) })
-            })
-            .await?;
-        Ok(Moved { action: held.action, was: found.lanes, now, cleared: 0 })
+        let kept = serde_json::from_str(&done.detail).map_err(|_| refused(done.id, "it kept no positions"))?;
+        Ok((done.id, kept))
     }
 
     /// Takes a consumer's lanes away, so that it holds nothing back; its letters stay. Refused while somebody runs it.

@@ -41,8 +41,10 @@ const TENANTS: u64 = 32;
 ///
 /// Examples:
 ///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost
-///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost --events 100000 --json
-///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost --durable
+///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost \
+///       --events 100000 --json
+///   karwan bench growth --store postgres://admin@localhost/postgres --broker nats://localhost \
+///       --durable
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

@@ -77,6 +77,7 @@ fn what_cannot_be_done_is_refused_with_what_helps() {
     seek(&[CLERK, "--to", "4", "--yes"]).exits(1).says("the log ends at 3");
     seek(&[CLERK, "--to", "1"]).exits(64).says("--yes");
     seek(&[CLERK, "--to", "somewhere"]).exits(64).says("start or end");
+    seek(&[CLERK, "--undo", "last"]).exits(64).says("karwan dlq actions");
     scene.sql("DELETE FROM log WHERE seq = 1; UPDATE meta SET floor = 1");
     seek(&[CLERK, "--to", "0", "--yes"]).exits(1).says("rows up to 1 were dropped");
     seek(&[CLERK, "--time", "7d", "--yes"]).exits(1).says("the log begins behind 1");
@@ -102,10 +103,10 @@ fn events_are_given_to_one_consumer_again_and_taken_back() {
         .exits(0)
         .prints("3 events are given to billing.clerk once more (action 1)");
     assert_eq!((scene.count("SELECT count(*) FROM parked"), scene.count("SELECT count(*) FROM inbox")), (3, 0));
-    replay(&["--undo", "1"]).exits(0).prints("3 events of action 1 were taken back");
+    replay(&["--undo", "1", "--yes"]).exits(0).prints("3 events of action 1 were taken back");
     assert_eq!((scene.count("SELECT count(*) FROM parked"), scene.count("SELECT count(*) FROM inbox")), (0, 3));
     assert_eq!(scene.places(), (3, 3), "nothing of it moved");
-    replay(&["--undo", "1"]).exits(1).says("it was undone before");
+    replay(&["--undo", "1", "--yes"]).exits(1).says("it was undone before");
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn taking_back_a_replay_of_which_nothing_is_left_is_no_action() {
     scene.sql("UPDATE parked SET attempts = 1, error = 'no room'");
     let nothing = "nothing to take back: all of action 1 was tried already";
     for _ in 0..2 {
-        replay(&["--undo", "1"]).exits(0).prints(nothing);
+        replay(&["--undo", "1", "--yes"]).exits(0).prints(nothing);
     }
     assert_eq!(scene.count("SELECT count(*) FROM action"), 1);
     assert_eq!(scene.count("SELECT count(*) FROM action WHERE undone_by IS NOT NULL"), 0);

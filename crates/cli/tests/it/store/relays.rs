@@ -303,7 +303,9 @@ fn events_of_a_stream_are_given_to_its_consumer_again_and_taken_back() {
     fed.karwan(&replay).exits(1).says("fed by the stream PAYMENT_GATEWAY");
     fed.with_broker(&replay).exits(0).prints("3 events are given to billing.clerk once more (action 1)");
     assert_eq!(fed.state(), [3, 0, 3]);
-    karwan(&["replay", "--undo", "1", "--reason", "x", "--store", &fed.store]).exits(0).prints("3 events of action 1");
+    karwan(&["replay", "--undo", "1", "--yes", "--reason", "x", "--store", &fed.store])
+        .exits(0)
+        .prints("3 events of action 1");
     assert_eq!(fed.state(), [3, 3, 0]);
     filled(&fed.server.url(), STREAM, 3);
 }

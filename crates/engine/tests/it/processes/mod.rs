@@ -37,9 +37,18 @@ fn rounds(here: u64) -> u64 {
 
 /// Runs a test over a fresh store; no Postgres is a skipped test.
 fn with_yard<F: Future<Output = ()>>(test: impl FnOnce(Yard) -> F) {
+    over(Yard::new(), test);
+}
+
+/// The same with consumers that a stream feeds.
+fn with_fed_yard<F: Future<Output = ()>>(test: impl FnOnce(Yard) -> F) {
+    over(Yard::fed(), test);
+}
+
+fn over<F: Future<Output = ()>>(yard: impl Future<Output = Option<Yard>>, test: impl FnOnce(Yard) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
-        if let Some(yard) = Yard::new().await {
+        if let Some(yard) = yard.await {
             Box::pin(test(yard)).await;
         }
     });

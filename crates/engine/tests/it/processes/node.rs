@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use karwan_broker::Broker;
 use karwan_engine::{Answered, Call, Consumer, Engine, Options, Performer, Policy, Received, Refusal, Verdict, Work};
 use karwan_envelope::cause::Residency;
 use karwan_envelope::mint::{OsRandom, Random as _};
@@ -15,6 +16,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 use super::shapes::{self, OrderOfNext};
+use crate::fixture::STREAM;
 use crate::shop::{self, Order, OrderChanged, OrderPlaced, ParcelSent};
 
 /// Set in a started program.
@@ -55,6 +57,8 @@ pub struct Program {
     pub attempts: PathBuf,
     /// Where calls go.
     pub vendor: Option<String>,
+    /// The broker whose stream feeds it; the log of its store where there is none.
+    pub broker: Option<String>,
 }
 
 /// A number below a bound.
@@ -80,7 +84,14 @@ pub fn run(program: &str) {
         let options = karwan_store::Options::new(shop::catalogue(), kinds);
         let address = program.url.parse().expect("a URL is an address");
         let store = Store::open(&address, options).await.expect("the store was migrated");
-        let mut work = Work::new().consumer(secretary(&program));
+        let mut work = match &program.broker {
+            None => Work::new().consumer(secretary(&program)),
+            Some(url) => {
+                let broker = Broker::connect(url, karwan_broker::Options::default()).await;
+                let broker = broker.expect("a server that runs can be reached");
+                Work::new().consumer(secretary(&program).from_stream(STREAM)).broker(broker)
+            }
+        };
         if let Some(vendor) = &program.vendor {
             work = work.performer(cashier(vendor));
         }

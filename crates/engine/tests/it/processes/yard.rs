@@ -118,13 +118,22 @@ impl Producing {
 }
 
 impl Yard {
+    /// Events are committed and handled in one database.
     pub async fn new() -> Option<Self> {
+        fixture::postgres().await.map(Self::over)
+    }
+
+    /// Events are committed to a file, and a stream feeds those that handle them into a database.
+    pub async fn fed() -> Option<Self> {
+        fixture::fed().await.map(Self::over)
+    }
+
+    fn over(fixture: Fixture) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let fixture = fixture::postgres().await?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("karwan-processes-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder can be made");
-        Some(Self { fixture, folder })
+        Self { fixture, folder }
     }
 
     pub fn psql(&self, sql: &str) -> String {
@@ -148,6 +157,7 @@ impl Yard {
             stuck: false,
             attempts: self.folder.join("attempts"),
             vendor: None,
+            broker: self.fixture.broker_url(),
         }
     }
 
@@ -169,6 +179,13 @@ impl Yard {
         until("its lanes", async || (self.psql(&sql) != "0").then_some(())).await;
     }
 
+    /// The name of a program that holds lanes.
+    pub async fn holder(&self) -> String {
+        let sql =
+            "SELECT split_part(holder, '#', 1) FROM karwan.lane WHERE holder LIKE '_#%' AND until > now() LIMIT 1";
+        until("a holder", async || Some(self.psql(sql)).filter(|name| !name.is_empty())).await
+    }
+
     /// Lines of every attempt that any program made.
     pub fn attempts(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.folder.join("attempts")).unwrap_or_default();
@@ -181,7 +198,7 @@ impl Yard {
 
     /// Changes an order, and records that this was committed.
     pub async fn change(&self, id: &str, revision: i64) {
-        change(&self.fixture.store, &self.ledger(), id, revision).await;
+        change(self.fixture.producer(), &self.ledger(), id, revision).await;
     }
 
     /// Changes some hot orders all the time.
@@ -195,7 +212,7 @@ impl Yard {
         let enough = Arc::new(AtomicBool::new(false));
         let mut producers = JoinSet::new();
         for producer in 0..PRODUCERS {
-            let (store, ledger, enough) = (self.fixture.store.clone(), self.ledger(), enough.clone());
+            let (store, ledger, enough) = (self.fixture.producer().clone(), self.ledger(), enough.clone());
             producers.spawn(async move {
                 for first in (1..).step_by(burst) {
                     for key in (producer..keys).step_by(PRODUCERS) {
@@ -216,7 +233,7 @@ impl Yard {
     /// Places one order after another, each with two changes; a consumer that handles all of it notes `0 1 2`.
     pub fn place(&self, pause: Duration) -> Producing {
         let enough = Arc::new(AtomicBool::new(false));
-        let (store, ledger, ended) = (self.fixture.store.clone(), self.ledger(), enough.clone());
+        let (store, ledger, ended) = (self.fixture.producer().clone(), self.ledger(), enough.clone());
         let mut producers = JoinSet::new();
         producers.spawn(async move {
             for number in 0.. {
@@ -267,11 +284,13 @@ impl Yard {
             "SELECT (SELECT count(*) FROM karwan.parked), (SELECT min(position) FROM karwan.lane WHERE consumer = '{CONSUMER}'),
                     (SELECT count(*) FROM karwan.inbox), karwan.highest()"
         );
+        // Of a stream, places are its own.
+        let fed = if self.fixture.broker().is_some() { Some(self.fixture.end().await) } else { None };
         let (mut last, mut since) = (String::new(), Instant::now());
         loop {
             let now = self.psql(&sql);
             let numbers: Vec<i64> = now.split('|').map(|number| number.parse().unwrap_or_default()).collect();
-            if numbers[0] == 0 && numbers[1] >= numbers[3] {
+            if numbers[0] == 0 && numbers[1] >= fed.unwrap_or(numbers[3]) {
                 return;
             }
             if now != last {

@@ -187,8 +187,8 @@ fn what_is_undone_elsewhere_is_refused_with_the_command_that_does(scene: &mut Sc
     let seek = |to: &[&str]| scene.karwan(&[&["consumer", "seek", PAGER], to, &WHY[..]].concat());
     seek(&["--to", "start", "--yes"]).exits(0);
     undo("1").says(&format!("karwan consumer seek {PAGER} --undo 1"));
-    seek(&["--undo"]).exits(0);
-    let none = seek(&["--undo"]).exits(1).says(&format!("{PAGER} has no seek left to undo"));
+    seek(&["--undo", "--yes"]).exits(0);
+    let none = seek(&["--undo", "--yes"]).exits(1).says(&format!("{PAGER} has no seek left to undo"));
     assert!(!none.stderr.contains("action 0"), "{}", none.stderr);
     let replay = ["replay", "--topic", ASSIGNED, "--since", "1h", "--idempotency-safe", "--consumer", PAGER, "--yes"];
     scene.karwan(&[&replay[..], &WHY[..]].concat()).exits(0);

@@ -10,6 +10,7 @@ use super::scene::{ASSIGNED, Mood, PAGER, Scene};
 on_both! {
     an_action_on_many_letters_is_done_by_whoever_says_yes_and_by_nobody_else,
     a_consumer_is_moved_cleared_and_forgotten_by_whoever_says_yes_and_by_nobody_else,
+    a_move_and_a_replay_are_undone_by_whoever_says_yes_and_by_nobody_else,
 }
 
 /// What a command on a terminal came to.
@@ -102,4 +103,42 @@ fn a_consumer_is_moved_cleared_and_forgotten_by_whoever_says_yes_and_by_nobody_e
         assert_eq!((shown.code, shown.text.contains(done)), (Some(0), true), "{}", shown.text);
         assert_eq!(scene.actions().len(), before + 1, "{command:?}");
     }
+}
+
+fn a_move_and_a_replay_are_undone_by_whoever_says_yes_and_by_nobody_else(scene: &mut Scene) {
+    scene.assign(1, &[1, 2]);
+    scene.assign(2, &[1]);
+    scene.stop();
+    let reason = ["--reason", "INC-7"];
+    let act = |words: &[&str]| scene.karwan(&[words, &reason].concat());
+    let show = ["consumer", "show", PAGER, "--format", "json"];
+    let place = || scene.karwan(&show).exits(0).json()["lanes"][0]["position"].clone();
+    let waiting = || scene.letters(&["--state", "parked"]).len();
+    assert_eq!(place(), 3);
+    act(&["consumer", "seek", PAGER, "--to", "1", "--yes"]).exits(0).prints("(action 1)");
+    let replay = ["replay", "--topic", ASSIGNED, "--since", "1h", "--idempotency-safe", "--consumer", PAGER, "--yes"];
+    act(&replay).exits(0).prints("3 events are given to");
+    let sent = scene.actions()[0]["action"].to_string();
+    let (back, taken) = (["consumer", "seek", PAGER, "--undo"], ["replay", "--undo", &sent]);
+    let would = format!("{PAGER} would be put back to before action 1: 1 lanes from 1 to 3");
+    act(&[&back[..], &["--dry-run"]].concat()).exits(0).prints(&would);
+    let would = format!("3 events of 2 keys would be taken back from {PAGER}");
+    act(&[&taken[..], &["--dry-run"]].concat()).exits(0).prints(&would);
+    // What would be asked is said where nobody can be asked.
+    let moved = format!("undo action 1 of {PAGER}: 1 lanes from 1 to 3?");
+    let kept = format!("take 3 events of 2 keys back from {PAGER}?");
+    act(&back).exits(64).says(&moved).says("--yes");
+    act(&taken).exits(64).says(&kept).says("--yes");
+    for no in NO {
+        for (words, question) in [(&back[..], &moved), (&taken[..], &kept)] {
+            let Some(shown) = answered(scene, words, no).or_skip() else { return };
+            assert!(shown.code == Some(1) && shown.text.contains(question), "{}", shown.text);
+        }
+    }
+    assert_eq!((place(), waiting(), scene.actions().len()), (1.into(), 3, 2), "nothing was done");
+    for words in [&taken[..], &back[..]] {
+        let Some(shown) = answered(scene, words, "y\n").or_skip() else { return };
+        assert_eq!(shown.code, Some(0), "{}", shown.text);
+    }
+    assert_eq!((place(), waiting(), scene.actions().len()), (3.into(), 0, 4));
 }

@@ -1,11 +1,13 @@
 //! What is printed of a letter, and what is not.
 
 use karwan_envelope::ids::{Id, Kind};
+use serde_json::Value;
 
 use super::scene::{ASSIGNED, ASSIGNEE, Mood, PAGER, Scene, key};
 
 on_both! {
     a_letter_is_told_with_its_error_its_history_its_class_and_what_helps,
+    a_letter_is_told_with_both_names_of_where_it_goes_when_it_is_dead,
     the_raw_envelope_is_the_stored_one_byte_for_byte,
     personal_values_are_masked_unless_they_are_asked_for,
     an_event_that_is_nobodys_letter_is_told_so,
@@ -43,12 +45,30 @@ fn a_letter_is_told_with_its_error_its_history_its_class_and_what_helps(scene: &
     assert!(json["class"].is_string() && json["advice"].is_string(), "{json}");
 }
 
+/// and C-11: `<topic>.dlq`, and `{stream}.dlq` as JetStream can name it.
+fn a_letter_is_told_with_both_names_of_where_it_goes_when_it_is_dead(scene: &mut Scene) {
+    let event = dead(scene);
+    let topic = format!("{ASSIGNED}.dlq");
+    let told = format!("{topic}, in the stream HOUSEKEEPING_DLQ");
+    scene.karwan(&["dlq", "show", &event]).exits(0).prints(&told);
+    scene.karwan(&["dlq", "list"]).exits(0).says(&told);
+    let show = scene.karwan(&["dlq", "show", &event, "--format", "json"]).exits(0).json();
+    for letter in [&show, &scene.letters(&[])[0]] {
+        assert_eq!(letter["deadLetterTopic"], topic, "{letter}");
+        assert_eq!(letter["deadLetterStream"], "HOUSEKEEPING_DLQ", "{letter}");
+    }
+    // A call has no topic.
+    scene.call("page:1");
+    let call = &scene.letters(&["--consumer", "effect.page"])[0];
+    assert_eq!((&call["deadLetterTopic"], &call["deadLetterStream"]), (&Value::Null, &Value::Null), "{call}");
+}
+
 fn the_raw_envelope_is_the_stored_one_byte_for_byte(scene: &mut Scene) {
     let event = dead(scene);
     let raw = scene.karwan(&["dlq", "show", &event, "--raw"]).exits(0);
     assert_eq!(raw.stderr, "");
     let row = scene.karwan(&["log", "tail", "--format", "json"]).exits(0);
-    let logged: serde_json::Value = serde_json::from_str(row.stdout.lines().next().expect("one row")).expect("JSON");
+    let logged: Value = serde_json::from_str(row.stdout.lines().next().expect("one row")).expect("JSON");
     assert_eq!(logged["envelope"], raw.json());
     assert!(row.stdout.contains(&raw.stdout), "the same bytes");
 }
