@@ -293,6 +293,27 @@ impl<'a> Arrays<'a> {
         call.with(!self.claim_parked.is_empty(), &[("claim_parked", &self.claim_parked)]);
         call.with(!self.locks.is_empty(), &[("locks", &self.locks)]);
         call.with(!self.unit.is_empty(), &[("unit_tenant", &self.unit_tenant), ("unit", &self.unit)]);
+        self.with_documents(&mut call);
+        self.with_tasks(&mut call);
+        call.with(
+            !self.event.is_empty(),
+            &[
+                ("tenant", &self.tenant),
+                ("subject", &self.subject),
+                ("key", &self.key),
+                ("slot", &self.slot),
+                ("event", &self.event),
+                ("idem", &self.intent),
+                ("hash", &self.hash),
+                ("envelope", &self.envelope),
+                ("intent", &self.intents),
+            ],
+        );
+        call.sql.push(')');
+        (call.sql, call.parameters)
+    }
+
+    fn with_documents<'b>(&'b self, call: &mut Call<'b>) {
         call.with(
             !self.doc_id.is_empty(),
             &[
@@ -310,6 +331,9 @@ impl<'a> Arrays<'a> {
             ],
         );
         call.with(self.doc_width > 0, &[("doc_width", &self.doc_width), ("doc_fields", &self.doc_fields)]);
+    }
+
+    fn with_tasks<'b>(&'b self, call: &mut Call<'b>) {
         call.with(
             !self.fired_id.is_empty(),
             &[
@@ -345,22 +369,6 @@ impl<'a> Arrays<'a> {
                 ("effect_cause", &self.effect_cause),
             ],
         );
-        call.with(
-            !self.event.is_empty(),
-            &[
-                ("tenant", &self.tenant),
-                ("subject", &self.subject),
-                ("key", &self.key),
-                ("slot", &self.slot),
-                ("event", &self.event),
-                ("idem", &self.intent),
-                ("hash", &self.hash),
-                ("envelope", &self.envelope),
-                ("intent", &self.intents),
-            ],
-        );
-        call.sql.push(')');
-        (call.sql, call.parameters)
     }
 }
 
