@@ -199,7 +199,7 @@ impl Stream {
                 tracing::error!(%stream, from, lost, "this store is a restored copy, and the stream has events that it lost: `karwan lost` lists them");
             }
             Told::Foreign => {
-                tracing::error!(%stream, from, "somebody else has published the last message of a stream that is ours alone: stop whoever does (a relay of another store, or a program of its own), and give out logins of `karwan topology emit-nats`, which keep others out");
+                tracing::error!(%stream, from, "somebody else has published to a stream that is ours alone: stop whoever does (a relay of another store, or a program of its own), and give out logins of `karwan topology emit-nats`, which keep others out");
             }
         }
     }
