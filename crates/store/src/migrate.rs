@@ -11,7 +11,7 @@ use crate::kind::{KindType, Kinds};
 use crate::{postgres, sqlite};
 
 /// The schema that this program makes and needs.
-pub const SCHEMA: i64 = 5;
+pub const SCHEMA: i64 = 6;
 /// The oldest program, by its schema, that can use a store of [`SCHEMA`].
 pub const ADMITS_FROM: i64 = 4;
 

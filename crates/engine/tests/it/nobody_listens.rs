@@ -91,7 +91,7 @@ async fn what_is_committed_while_every_listener_is_down_is_neither_lost_nor_doub
     let Scene { server, producer, elsewhere, .. } = &scene;
     let nothing = vec![String::new(); ORDERS as usize];
     let listeners = scene.listeners("n-1").await;
-    scene.write(1..=5).await;
+    Box::pin(scene.write(1..=5)).await;
     // Consumers stand still, and everything is in the stream.
     assert_whole(&filled(server, "SALES", ORDERS as usize * 5).await, ORDERS as usize, 5);
     assert_eq!((scene.noted(producer).await, scene.noted(elsewhere).await), (nothing.clone(), nothing));
@@ -101,7 +101,7 @@ async fn what_is_committed_while_every_listener_is_down_is_neither_lost_nor_doub
     let deaf = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
                 WHERE datname = current_database() AND query LIKE 'LISTEN%'";
     producer.sql("SELECT 1", deaf);
-    scene.write(6..=12).await;
+    Box::pin(scene.write(6..=12)).await;
     server.start_again();
     assert_eq!(held(server, "SALES").await.len(), ORDERS as usize * 5, "nobody has published");
     for store in [producer, elsewhere] {

@@ -41,7 +41,7 @@ const STEPS: [Step; 3] = [
         sql: include_str!("schema/tables_2.sql"),
         tenant_tables: &["action", "paused_key", "aside", "repair", "attempt"],
     },
-    Step { schema: 5, sql: include_str!("schema/tables_5.sql"), tenant_tables: &["retried"] },
+    Step { schema: 6, sql: include_str!("schema/tables_6.sql"), tenant_tables: &["retried"] },
 ];
 
 /// See [`crate::migrate::migrate`].

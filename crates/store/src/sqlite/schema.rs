@@ -19,7 +19,7 @@ use crate::stored;
 
 /// Every schema's addition to the one before it.
 const STEPS: [(i64, &str); 3] =
-    [(1, include_str!("schema.sql")), (2, include_str!("schema_2.sql")), (5, include_str!("schema_5.sql"))];
+    [(1, include_str!("schema.sql")), (2, include_str!("schema_2.sql")), (6, include_str!("schema_6.sql"))];
 
 /// Brings a store to this program's schema. Blocks its thread: nothing else runs while a store is migrated.
 pub(super) fn migrate(

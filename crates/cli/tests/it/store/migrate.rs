@@ -7,9 +7,9 @@ fn migrating_twice_does_nothing_the_second_time() {
     let Some(server) = karwan_testkit::postgres().or_skip() else { return };
     let database = server.database();
     let first = karwan(&["migrate", "--store", &database.url()]).exits(0);
-    first.prints("migrated: a new store, schema 5").prints("table guard").prints("182 subjects");
+    first.prints("migrated: a new store, schema 6").prints("table guard").prints("182 subjects");
     let second = karwan(&["migrate", "--store", &database.url()]).exits(0);
-    assert_eq!(second.stdout, "nothing to do: schema 5\n");
+    assert_eq!(second.stdout, "nothing to do: schema 6\n");
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn a_file_is_made_and_migrating_it_again_does_nothing() {
     let address = format!("sqlite:{}", folder.name("karwan.db"));
     karwan(&["migrate", "--store", &address]).exits(0).prints("migrated: a new store");
     let second = karwan(&["migrate", "--store", &address]).exits(0);
-    assert_eq!(second.stdout, "nothing to do: schema 5\n");
+    assert_eq!(second.stdout, "nothing to do: schema 6\n");
 }
 
 #[test]

@@ -1,4 +1,4 @@
--- Schema 5: what a relay has published of what it had parked.
+-- Schema 6: what a relay has published of what it had parked.
 
 -- Such an event lies behind the relay's position, and its message says nothing of it: where a stream loses the message, nothing but this
 -- row knows that it was there. Kept as long as consumers remember what they have handled.
