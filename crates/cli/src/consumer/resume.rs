@@ -11,7 +11,7 @@ use crate::{output, runtime};
 
 /// Let a paused or suspended consumer go on, after what broke it was mended
 ///
-/// A consumer suspends itself when half of its last 100 keys fail. Its lanes go on within
+/// A consumer suspends itself when fifty of its last 100 keys fail. Its lanes go on within
 /// a second or two, in whatever process they are; parked events are tried again when they
 /// are due.
 ///

@@ -114,7 +114,7 @@ fn a_consumer_that_fails_everywhere_is_shown_suspended_with_the_reason_until_it_
         scene.assign(task, &[1]);
     }
     scene.restart();
-    let why = "of the last 100 keys failed";
+    let why = "50 of the last 50 keys failed";
     scene.karwan(&["consumer", "list"]).exits(0).prints("suspended").prints(why);
     let show = ["consumer", "show", PAGER, "--format", "json"];
     let shown = scene.karwan(&show).exits(0).json();
