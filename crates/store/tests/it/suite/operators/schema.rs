@@ -8,14 +8,20 @@ use super::{RETRY, ann, bury, hold, letters, order_rows, target};
 use crate::fixture::Fixture;
 
 on_both! {
-    a_store_of_the_first_schema_gets_the_second_once_and_keeps_its_letters,
+    a_store_of_the_first_schema_gets_those_after_it_once_and_keeps_its_letters,
 }
 
-/// What the second schema added, taken away again: read from what adds it.
+/// What the schemas after the first added, taken away again: read from what adds it.
 fn to_the_first(fixture: &Fixture) -> String {
     let added = match fixture.address {
-        Address::Sqlite(_) => include_str!("../../../../src/sqlite/schema_2.sql"),
-        Address::Postgres(_) => include_str!("../../../../src/postgres/schema/tables_2.sql"),
+        Address::Sqlite(_) => concat!(
+            include_str!("../../../../src/sqlite/schema_2.sql"),
+            include_str!("../../../../src/sqlite/schema_6.sql")
+        ),
+        Address::Postgres(_) => concat!(
+            include_str!("../../../../src/postgres/schema/tables_2.sql"),
+            include_str!("../../../../src/postgres/schema/tables_6.sql")
+        ),
     };
     let mut statements = vec!["UPDATE karwan.meta SET schema = 1, admits_from = 1".to_owned()];
     if let Address::Postgres(_) = fixture.address {
@@ -40,7 +46,7 @@ fn to_the_first(fixture: &Fixture) -> String {
     statements.join("; ")
 }
 
-async fn a_store_of_the_first_schema_gets_the_second_once_and_keeps_its_letters(fixture: Fixture) {
+async fn a_store_of_the_first_schema_gets_those_after_it_once_and_keeps_its_letters(fixture: Fixture) {
     let rows = order_rows(&fixture, 1, "o-1", 0).await;
     let held = hold(&fixture).await;
     bury(&fixture, &held, &rows[0]).await;
