@@ -370,14 +370,14 @@ impl Shared {
         lanes.map(|held| held.lane.waiting()).sum()
     }
 
-    /// Whether fewer keys of a consumer may wait soon: some are due, or a lane has room for those that it does not know.
+    /// Whether fewer keys of a consumer may wait soon: some are due, or there is room for those that are not known here. Also whether
+    /// no more than may wait do any longer: other lanes work on while this is asked.
     pub fn may_thin_out(&self, consumer: &Consumer) -> bool {
         let now = self.now_ms();
         let state = self.state();
         let Some(of) = state.consumers.get(&consumer.name) else { return false };
         let known: usize = of.lanes.values().map(|held| held.lane.waiting()).sum();
-        let may = |lane: &Lane| lane.has_due(now) || lane.waits_beyond() && known <= consumer.waiting_max;
-        of.lanes.values().any(|held| may(&held.lane))
+        known <= consumer.waiting_max || of.lanes.values().any(|held| held.lane.has_due(now))
     }
 
     /// How many keys of a lane may be known here, where all lanes of its consumer that are held share one bound.

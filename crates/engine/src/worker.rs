@@ -207,6 +207,7 @@ impl Worker {
                 Outcome::Foreign(error) => self.give_up(event.clone(), error).await?,
             }
         }
+        self.late.forget(due.iter().map(|event| event.event));
         Ok(!due.is_empty())
     }
 

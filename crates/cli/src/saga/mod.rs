@@ -91,6 +91,7 @@ fn list(args: &List) -> Outcome {
         let Listed { rows, more } = node.get(&format!("sagas?stuck={}&limit={}", args.stuck, args.limit)).await?;
         match args.format {
             Format::Json => output::json(&rows)?,
+            Format::Human if rows.is_empty() && args.stuck => output::note("no saga waits for a person"),
             Format::Human if rows.is_empty() => output::note("no saga is under way, and none waits for a person"),
             Format::Human => output::data(&table(&rows))?,
         }

@@ -30,6 +30,14 @@ pub enum Error {
         /// Who, as far as it said so.
         pid: Option<String>,
     },
+    /// The vendors' books in the directory are of another store's bookings.
+    #[error("{} has the vendors' books of {store}", .folder.display())]
+    DataOfOtherStore {
+        /// Where.
+        folder: PathBuf,
+        /// Whose they are.
+        store: String,
+    },
     /// The directory cannot be made, read or written.
     #[error("the data directory {} cannot be used", .folder.display())]
     Data {
@@ -66,6 +74,7 @@ impl Error {
             Self::PortInUse { .. } => "node-port-in-use",
             Self::Bind { .. } => "node-bind",
             Self::DataInUse { .. } => "node-data-in-use",
+            Self::DataOfOtherStore { .. } => "node-data-of-other-store",
             Self::Data { .. } => "node-data",
             Self::NotRunning { .. } => "node-not-running",
             Self::Refused { .. } => "node-refused",
@@ -82,6 +91,9 @@ impl Error {
             }
             Self::Bind { .. } => Some("name an address of this machine with --bind, such as 127.0.0.1"),
             Self::DataInUse { .. } => Some("stop that node, or give this one a directory of its own with --data"),
+            Self::DataOfOtherStore { .. } => Some(
+                "give this store a directory of its own with --data; where it is the same store by another name, remove the file `store` there",
+            ),
             Self::Data { .. } => Some("make it writable for this user, or name another with --data"),
             Self::NotRunning { .. } => Some("start one with `karwan up`, or say where it runs with --data DIR"),
             Self::Service(_) => Some("name services with commas between, or leave --services out for all of them"),
@@ -99,6 +111,7 @@ mod tests {
             "node-port-in-use",
             "node-bind",
             "node-data-in-use",
+            "node-data-of-other-store",
             "node-data",
             "node-not-running",
             "node-refused",

@@ -223,6 +223,8 @@ impl Heard {
 }
 
 async fn run(node: &Arc<Node>, ask: Ask) -> Result<Report, String> {
+    // Not after an hour of bookings.
+    invariants::is_whole(node).await.map_err(|error| format!("what must hold cannot be checked: {error}"))?;
     let places = Arc::new(places(node, ask.tenants).await?);
     tell(node, "measuring the log alone", 0, ask.bookings);
     let base = base(node, &places).await?;

@@ -126,10 +126,9 @@ pub fn run(args: &Args) -> Outcome {
         let control = listen(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         let named = settings.named_store()?;
         let demo = args.demo || named.is_none() && !args.empty;
-        let address = named.unwrap_or_else(|| Address::Sqlite(absolute(place.store())));
         let tally = Arc::new(Tally::default());
-        let store = open(&address, logs::spans(args.verbose, tally.clone())).await?;
-        sagas::count(&store, &address).await?;
+        let spans = logs::spans(args.verbose, tally.clone());
+        let (store, address) = opened(&place, named, spans).await?;
         let signals = Signals::listen()?;
         let stage = vendors::open(&place).await?;
         let work = work(args, &stage)?;
@@ -190,6 +189,29 @@ pub fn run(args: &Args) -> Outcome {
 
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
+}
+
+/// The store of this directory: the embedded one, or one that is named.
+async fn opened(place: &Place, named: Option<Address>, spans: Spans) -> Result<(Store, Address), Failure> {
+    let owner = named.as_ref().map_or_else(|| "the embedded store".to_owned(), place_of);
+    let address = named.unwrap_or_else(|| Address::Sqlite(absolute(place.store())));
+    place.admit(&owner)?;
+    let store = open(&address, spans).await?;
+    place.keep_for(&owner)?;
+    sagas::count(&store, &address).await?;
+    Ok((store, address))
+}
+
+/// Where a store is, whoever logs in to it and how.
+fn place_of(address: &Address) -> String {
+    match address {
+        Address::Sqlite(path) => format!("sqlite:{}", absolute(path.clone()).display()),
+        Address::Postgres(_) => {
+            let shown = address.to_string();
+            let host = shown.rsplit_once('@').map_or(shown.as_str(), |(_, host)| host);
+            host.split('?').next().unwrap_or(host).to_owned()
+        }
+    }
 }
 
 /// The address as a command reads it; with its password, for the owner's file alone.

@@ -19,6 +19,8 @@ pub const DEFAULT: &str = "karwan-data";
 pub const STORE: &str = "karwan.db";
 const LOCK: &str = "node.lock";
 const CARD: &str = "node.json";
+/// Names the store to whose bookings the vendors' books belong.
+const OWNER: &str = "store";
 /// How often, and how long in between, a lock is tried that somebody else has: a program that is just being started holds for a
 /// moment what its parent held.
 const LOCK_TRIES: u32 = 20;
@@ -76,6 +78,22 @@ impl Place {
         // What a killed node left says where nobody is any more.
         let _ = fs::remove_file(folder.join(CARD));
         Ok(Self { folder: folder.to_owned(), lock })
+    }
+
+    /// Refuses a store, by its name, where the directory is another one's.
+    pub fn admit(&self, store: &str) -> Result<(), Error> {
+        match fs::read_to_string(self.folder.join(OWNER)) {
+            Ok(owner) if owner.trim() == store => Ok(()),
+            Ok(owner) => Err(Error::DataOfOtherStore { folder: self.folder.clone(), store: owner.trim().to_owned() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(cause) => Err(Error::Data { folder: self.folder.clone(), cause }),
+        }
+    }
+
+    /// From now on this is the directory of one store, which has been opened.
+    pub fn keep_for(&self, store: &str) -> Result<(), Error> {
+        let unusable = |cause| Error::Data { folder: self.folder.clone(), cause };
+        fs::write(self.folder.join(OWNER), store).map_err(unusable)
     }
 
     /// The file of the embedded store.

@@ -172,8 +172,10 @@ impl Stream {
         let floor = store.relay().start().await?.seq;
         let found = End { created: created_ms(&end), last: end.last_seq, message: last_message(&end) };
         let Resume { mut from, told } = resume(saved.as_ref().map(as_saved), found, &lives, floor);
-        if matches!(told, Told::WentBackwards | Told::Foreign) && saved.is_some() && from == floor {
-            from = from.max(store.relay().position_at(self.shared.now_ms() - PUBLISHED_AGAIN_MS).await?.seq);
+        if let Some(saved) = saved.filter(|_| matches!(told, Told::WentBackwards | Told::Foreign) && from == floor) {
+            let remembered = store.relay().position_at(self.shared.now_ms() - PUBLISHED_AGAIN_MS).await?.seq;
+            // What was never published nobody has handled, however old it is.
+            from = from.max(remembered.min(saved.seq));
         }
         self.tell(told, from);
         if saved.is_some_and(|saved| from < saved.seq) {

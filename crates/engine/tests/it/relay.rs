@@ -23,6 +23,7 @@ on_both! {
     a_broker_that_is_killed_again_and_again_gets_everything_once_and_in_order,
     a_broker_that_lost_everything_gets_what_the_log_still_has,
     a_stream_that_was_made_anew_gets_nothing_that_consumers_may_have_forgotten,
+    a_stream_that_was_made_anew_gets_what_was_never_published_however_old_it_is,
     a_stream_that_was_deleted_is_made_anew_and_filled,
     a_stream_to_which_somebody_else_publishes_gets_everything_once_all_the_same,
     a_second_relay_stands_by_and_takes_over,
@@ -205,6 +206,26 @@ async fn a_stream_that_was_made_anew_gets_nothing_that_consumers_may_have_forgot
     filled(&server, "SALES", 18).await;
     server.kill();
     server.start_again_empty();
+    change(&fixture, 6..9, 1..=3).await;
+    let messages = filled(&server, "SALES", 18).await;
+    assert_eq!(messages.len(), 18);
+    assert_whole(&messages, 6, 3);
+    engine.stop().await;
+}
+
+/// The broker was away for longer than consumers remember: nobody can have handled what it never had.
+async fn a_stream_that_was_made_anew_gets_what_was_never_published_however_old_it_is(fixture: Fixture) {
+    let Some(server) = server(Options::default()) else { return };
+    let engine = start(&fixture, &server, "n-1").await;
+    change(&fixture, 0..3, 1..=3).await;
+    let end = fixture.store.relay().end().await.expect("it can be asked");
+    engine.published("SALES", end).await.expect("it is this life's");
+    engine.stop().await;
+    change(&fixture, 3..6, 1..=3).await;
+    fixture.log_grows_older(31).await;
+    server.kill();
+    server.start_again_empty();
+    let engine = start(&fixture, &server, "n-2").await;
     change(&fixture, 6..9, 1..=3).await;
     let messages = filled(&server, "SALES", 18).await;
     assert_eq!(messages.len(), 18);

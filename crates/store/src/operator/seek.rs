@@ -162,7 +162,7 @@ impl Operator {
         let mut lanes = Lanes::open(&self.address).await?;
         let (done, kept) = self.undoable(&mut lanes, consumer, action).await?;
         let found = lanes.find(consumer).await?;
-        let now = restored(&kept, &found)?;
+        let now = restored(consumer, &kept, &found)?;
         Ok((done, Moved { action: 0, was: found.lanes, now, cleared: 0 }))
     }
 
@@ -176,7 +176,7 @@ impl Operator {
         let mut now = Vec::new();
         let (found, held) = lanes
             .move_lanes(by, |found| {
-                now = restored(&kept, found)?;
+                now = restored(consumer, &kept, found)?;
                 let detail = Kept { was: found.lanes.clone(), to: now.clone(), cleared: 0 }.text();
                 Ok(Move { to: now.clone(), hold: None, verb: Verb::Undo, detail, undoes: Some(done) })
             })
@@ -397,7 +397,7 @@ pub(super) fn readable(consumer: &str, found: &Found, from: Seq) -> Result<(), E
 
 /// Where lanes were before a move. A consumer that is parted otherwise by now begins at the lowest of the places: what it has
 /// handled it passes over.
-fn restored(kept: &Kept, found: &Found) -> Result<Vec<Seq>, Error> {
+fn restored(consumer: &str, kept: &Kept, found: &Found) -> Result<Vec<Seq>, Error> {
     let count = if found.lanes.is_empty() { kept.was.len() } else { found.lanes.len() };
     let lowest = kept.was.iter().copied().min().unwrap_or_default();
     let former = if kept.was.len() == count { kept.was.clone() } else { vec![lowest; count] };
@@ -411,6 +411,10 @@ fn restored(kept: &Kept, found: &Found) -> Result<Vec<Seq>, Error> {
     match places.iter().copied().min() {
         Some(asked) if asked < found.floor && found.declared.stream.is_none() => {
             Err(Error::BelowFloor { asked, floor: found.floor })
+        }
+        // Claims may have gone since, also where the rows are there.
+        Some(asked) if found.declared.stream.is_none() && goes_back(found, asked) => {
+            readable(consumer, found, asked).map(|()| places)
         }
         _ => Ok(places),
     }
@@ -449,11 +453,16 @@ mod tests {
     #[test]
     fn undoing_never_passes_over_what_was_not_handled() {
         let back = Kept { was: vec![50, 60], to: vec![30, 30], cleared: 0 };
-        assert_eq!(restored(&back, &found(&[31, 70])).expect("it is there"), [50, 70]);
+        assert_eq!(restored("c", &back, &found(&[31, 70])).expect("it is there"), [50, 70]);
         let forth = Kept { was: vec![50, 60], to: vec![90, 90], cleared: 0 };
-        assert_eq!(restored(&forth, &found(&[95, 95])).expect("it is there"), [50, 60]);
-        assert_eq!(restored(&forth, &found(&[95, 95, 95])).expect("it is there"), [50, 50, 50]);
+        assert_eq!(restored("c", &forth, &found(&[95, 95])).expect("it is there"), [50, 60]);
+        assert_eq!(restored("c", &forth, &found(&[95, 95, 95])).expect("it is there"), [50, 50, 50]);
         let low = Kept { was: vec![5], to: vec![90], cleared: 0 };
-        assert!(matches!(restored(&low, &found(&[95])), Err(Error::BelowFloor { asked: 5, floor: 10 })));
+        assert!(matches!(restored("c", &low, &found(&[95])), Err(Error::BelowFloor { asked: 5, floor: 10 })));
+        let forgotten = Kept { was: vec![15], to: vec![90], cleared: 0 };
+        assert!(matches!(
+            restored("c", &forgotten, &found(&[95])),
+            Err(Error::ClaimsGone { asked: 15, floor: 20, .. })
+        ));
     }
 }

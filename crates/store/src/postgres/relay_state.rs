@@ -101,7 +101,6 @@ impl Postgres {
         let event = Uuid::from_u128(event.bits());
         let values: &[&(dyn ToSql + Sync)] = &[&hold.consumer, &event, &place.seq, &place.created];
         tx.execute(include_str!("schema/retried.sql"), values).await.map_err(bad)?;
-        forget_retried(&tx, hold).await.map_err(bad)?;
         tx.commit().await.map_err(bad)
     }
 

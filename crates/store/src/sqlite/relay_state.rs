@@ -113,7 +113,7 @@ impl Sqlite {
             let values = params![hold.consumer, event.bits().to_be_bytes(), place.seq, place.created, now];
             connection.prepare_cached(include_str!("retried.sql"))?.execute(values)?;
             unpark(connection, &hold.consumer, event)?;
-            Ok(forget_retried(connection, &hold, now)?)
+            Ok(())
         };
         self.write(write).await
     }

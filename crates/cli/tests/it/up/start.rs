@@ -34,6 +34,21 @@ fn a_directory_of_another_living_node_is_refused_and_of_a_dead_one_taken() {
 }
 
 #[test]
+fn a_directory_with_the_vendors_books_of_another_store_is_refused() {
+    let folder = Folder::new();
+    assert_eq!(Node::up(&folder.at("data"), &["--empty"]).stop(), Some(0));
+    let (data, other) = (folder.name("data"), format!("sqlite:{}", folder.name("other.db")));
+    let there = ["up", "--data", &data, "--port", "0", "--store", &other];
+    karwan(&there)
+        .exits(1)
+        .says("has the vendors' books of the embedded store (docs/errors/node-data-of-other-store.md)")
+        .says("--data");
+    assert!(!folder.at("other.db").exists(), "nothing is made of it");
+    assert_eq!(Node::up(&folder.at("data"), &["--empty"]).stop(), Some(0), "its own store is taken");
+    assert_eq!(Node::up(&folder.at("other"), &["--store", &other]).stop(), Some(0));
+}
+
+#[test]
 fn an_unknown_service_is_refused_with_the_names_that_exist() {
     let folder = Folder::new();
     let data = folder.at("data").to_str().expect("a path").to_owned();
