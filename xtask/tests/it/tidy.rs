@@ -209,6 +209,22 @@ fn a_service_that_names_more_of_another_than_its_events_is_found() {
 }
 
 #[test]
+fn the_rules_over_all_services_know_what_they_keep_and_no_service_knows_the_rules() {
+    let rules = ("crates/melmastoon/src/rules/money.rs", "use crate::payment::state::Intent;\n");
+    let billing =
+        ("crates/melmastoon/src/billing/work.rs", "use crate::rules::Rules;\nuse crate::rules::money::Owed;\n");
+    let findings = printed(of_files(&tree(&[rules, billing, ("crates/melmastoon/src/payment/mod.rs", "")])));
+    let own: Vec<&String> = findings.iter().filter(|finding| finding.contains(": foreign-service: ")).collect();
+    assert_eq!(
+        own,
+        [
+            "crates/melmastoon/src/billing/work.rs: foreign-service: `billing` uses `rules::money`: of another service it may \
+          know the events alone"
+        ]
+    );
+}
+
+#[test]
 fn every_receive_of_the_engine_is_a_crash_point() {
     let path = "crates/engine/src/leases.rs";
     let told = format!(
