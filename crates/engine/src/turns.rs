@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Batches that are under way in all processes, while small tenants are about, when one more of a flood begins; one in each at least.
-/// More than one process begins: it alone loses more by leaving one out than small tenants win.
-const FLOODS_BESIDE: usize = 6;
+/// As many as two processes begin: these lose more by leaving one out than small tenants win.
+const FLOODS_BESIDE: usize = 10;
 /// How long a small tenant is about after something was done for it.
 const SMALL_ABOUT: Duration = Duration::from_secs(1);
 
