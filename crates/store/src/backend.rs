@@ -439,15 +439,17 @@ impl Backend {
         on_both!(self, store => store.save_relay(hold, state).await)
     }
 
-    /// A parked event of a relay is in its stream.
+    /// A parked event of a relay is in its stream, at this place.
     pub async fn retried(&self, hold: &LaneHold, event: EventId, place: StreamPlace) -> Result<(), Error> {
         on_both!(self, store => store.retried(hold, event, place).await)
     }
 
+    /// What a stream has lost of that is parked again.
     pub async fn park_lost(&self, hold: &LaneHold, from: Seq, end: StreamPlace) -> Result<u64, Error> {
         on_both!(self, store => store.park_lost(hold, from, end).await)
     }
 
+    /// An event is parked no more.
     pub async fn unpark(&self, hold: &LaneHold, event: EventId) -> Result<(), Error> {
         on_both!(self, store => store.unpark(hold, event).await)
     }

@@ -25,12 +25,12 @@ use crate::worker::told;
 /// How long a relay waits before it asks a broker again that is away, at first and at most.
 const BROKER_DOWN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// How long a paused relay waits before it asks whether it may go on.
+const PAUSED: Duration = Duration::from_secs(1);
+
 /// Younger rows are published again to a stream that lost everything: an older event might be handled twice. A day less than
 /// consumers remember what they have handled: for those that come to the stream later.
 const PUBLISHED_AGAIN_MS: i64 = (DAYS_MIN as i64 - 1) * 24 * 60 * 60 * 1000;
-
-/// How long a paused relay waits before it asks whether it may go on.
-const PAUSED: Duration = Duration::from_secs(1);
 
 /// A stream and what is published to it.
 pub(super) struct Stream {

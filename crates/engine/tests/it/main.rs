@@ -18,6 +18,7 @@ mod health;
 mod idle;
 mod interleaved;
 mod letters;
+mod line;
 mod lives;
 mod logins;
 mod lossy;
