@@ -35,6 +35,7 @@ mod restored;
 mod retained;
 mod retried;
 mod seek;
+mod settled;
 mod sharing;
 #[path = "../../../store/tests/it/shop.rs"]
 mod shop;
