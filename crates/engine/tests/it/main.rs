@@ -40,6 +40,7 @@ mod sharing;
 #[path = "../../../store/tests/it/shop.rs"]
 mod shop;
 mod snapshots;
+mod suspended;
 mod tasks;
 mod two_relays;
 mod vendor;
