@@ -134,6 +134,9 @@ impl TenantTx {
     }
 
     /// A document that must be there. The decision rests on it: if it changes before the flush, the unit is re-run.
+    ///
+    /// Another tenant's is not found, as one that was never there: nobody learns which. So an event that refers to one is tried
+    /// again like one that came before its predecessor, which may yet come, and is given up by its consumer's policy.
     pub async fn get<D: Document>(&self, id: &str) -> Result<D, Error> {
         self.find(id).await?.ok_or_else(|| Error::NotFound { kind: D::KIND.name, id: id.to_owned() })
     }
