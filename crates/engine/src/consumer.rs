@@ -80,6 +80,9 @@ struct Said {
 }
 
 /// Somebody who reads the log and acts on some of its events, each once, in order per key.
+///
+/// One of whose last hundred keys fifty fail suspends itself, in every process, until somebody resumes it. Fifty is also the least: one
+/// that has fewer keys goes on, though all of them fail, and its events are given up one by one.
 #[derive(Clone)]
 pub struct Consumer {
     pub(crate) name: String,

@@ -253,10 +253,7 @@ impl Engine {
 
     /// Waits until this process knows that a consumer is not suspended any more.
     pub async fn resumed(&self, consumer: &str) -> Result<(), Error> {
-        let suspensions = self.shared.store.suspensions().await?;
-        if suspensions.iter().all(|suspension| suspension.consumer != consumer) {
-            self.shared.suspend(suspensions);
-        }
+        self.shared.learn_suspensions().await?;
         while self.shared.suspended(consumer).is_some() {
             tokio::time::sleep(POLL).await;
         }

@@ -7,6 +7,7 @@ use crate::lane::Key;
 /// So many keys are looked at: those that were handled last.
 pub const KEYS: usize = 100;
 /// And fewer than so many of them may fail; also where no more have been handled: who fails for every key need not wait for a hundred.
+/// A consumer that has fewer keys is never found broken, though all of them fail: its events are given up one by one.
 pub const FAILING_MAX: usize = KEYS / 2;
 /// The most keys of a consumer that wait in the memory of one process, over all lanes of it that it holds, and one more a lane,
 /// which says that there are others. Processes that share a consumer have a bound each.

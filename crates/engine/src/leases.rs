@@ -60,9 +60,8 @@ impl Leases {
         while !self.stopping.is_now() {
             let Some(living) = self.next_look(&mut sharing).await else { continue };
             self.shared.share_turns(living.len());
-            match self.shared.store.suspensions().await {
-                Ok(suspensions) => self.shared.suspend(suspensions),
-                Err(error) => tracing::warn!(error = %error, "it is not known which consumers are suspended"),
+            if let Err(error) = self.shared.learn_suspensions().await {
+                tracing::warn!(error = %error, "it is not known which consumers are suspended");
             }
             match self.shared.store.revisions().await {
                 Ok(revisions) => self.shared.revise(revisions),

@@ -6,6 +6,7 @@ mod ahead;
 mod fed;
 mod reading;
 mod state;
+mod suspended;
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
@@ -14,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use karwan_envelope::cause::{Producer, Residency};
 use karwan_envelope::mint::Random;
 use karwan_envelope::time::Clock;
-use karwan_store::Store;
-use karwan_store::consumer::{LaneTaken, Suspension};
+use karwan_store::consumer::LaneTaken;
 use karwan_store::log::{LogRow, Seq};
 use karwan_store::write_set::{LaneHold, TenantBits};
+use karwan_store::{Error, Store};
 use tokio::sync::Notify;
 
 use crate::consumer::Consumer;
@@ -30,6 +31,7 @@ pub use ahead::ReadAhead;
 use fed::Fed;
 pub(crate) use reading::Read;
 use state::{Admitted, Held, State};
+use suspended::Suspended;
 
 /// Large batches that are under way at once, in their handlers or in their transactions.
 const BATCHES_MAX: usize = 5;
@@ -64,8 +66,7 @@ pub(crate) struct Shared {
 #[derive(Default)]
 struct About {
     health: HashMap<String, Health>,
-    /// Consumers that are suspended, and why.
-    suspended: BTreeMap<String, String>,
+    suspended: Suspended,
     /// How often operators have changed something of a consumer.
     revisions: HashMap<String, i64>,
     /// The lanes under which calls to the outside are made, and streams are fed.
@@ -419,31 +420,36 @@ impl Shared {
 
     /// Why a consumer is suspended.
     pub fn suspended(&self, consumer: &str) -> Option<String> {
-        self.about().suspended.get(consumer).cloned()
+        self.about().suspended.reason(consumer).cloned()
     }
 
-    /// These consumers are suspended, and no others.
-    pub fn suspend(&self, suspensions: Vec<Suspension>) {
+    /// Asks the store who is suspended. Where somebody is suspended here meanwhile, what it says is old: the next one who asks
+    /// hears of others.
+    pub async fn learn_suspensions(&self) -> Result<(), Error> {
+        let asked = self.about().suspended.asked();
+        let said = self.store.suspensions().await?;
         let mut state = self.state();
         let mut about = self.about();
-        let now: BTreeMap<String, String> = suspensions.into_iter().map(|it| (it.consumer, it.reason)).collect();
-        for name in about.suspended.keys().filter(|name| !now.contains_key(*name)).cloned().collect::<Vec<_>>() {
+        let said = said.into_iter().map(|it| (it.consumer, it.reason)).collect();
+        let Some(resumed) = about.suspended.hear(asked, said) else { return Ok(()) };
+        for name in resumed {
             about.health.entry(name.clone()).or_default().recover();
             state.stop(&name, false);
             // What waits may be more than was known when it stopped.
             let lanes = state.consumers.get_mut(&name).into_iter().flat_map(|of| of.lanes.values_mut());
             lanes.for_each(|held| held.revision = UNKNOWN);
         }
-        now.keys().for_each(|name| state.stop(name, true));
-        about.suspended = now;
+        about.suspended.names().for_each(|name| state.stop(name, true));
         drop((state, about));
         self.wake.notify_one();
+        Ok(())
     }
 
     /// A consumer is suspended from now on.
     pub fn suspend_one(&self, consumer: &str, reason: String) {
-        self.state().stop(consumer, true);
-        self.about().suspended.insert(consumer.to_owned(), reason);
+        let mut state = self.state();
+        state.stop(consumer, true);
+        self.about().suspended.suspend(consumer, reason);
     }
 
     /// A stream has everything of the log up to a number.

@@ -13,7 +13,8 @@ pub struct Policy {
     pub most_ms: i64,
     /// How long an event waits for its predecessor, each time, without an attempt being counted.
     pub later_ms: i64,
-    /// How old an event may be while it waits for its predecessor; older, its waiting counts as a failure.
+    /// How long an event may wait for its predecessor, since it was first parked, however old it is; after that its waiting
+    /// counts as a failure.
     pub later_most_ms: i64,
 }
 

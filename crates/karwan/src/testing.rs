@@ -97,6 +97,10 @@ impl Throwaway {
 /// The replay contract of a consumer: every event of its own that `given` brings about is handled, and delivered a second
 /// time it is a no-op. [`consumers!`](crate::consumers) makes one such test for every consumer on the list.
 ///
+/// The second delivery is stopped by the claims, and no handler runs again. So the contract shows that each event is handled and
+/// claimed, that nothing is handled without a claim, and that nothing is told past the unit of the event; not that a handler
+/// would do the same once more, which nobody asks of it as long as claims are kept.
+///
 /// # Panics
 /// Where the contract does not hold, with what is wrong.
 pub fn replay<F>(platform: &'static Platform, kinds: Vec<KindType>, consumer: Consumer, given: impl FnOnce(Store) -> F)
@@ -107,14 +111,16 @@ where
     let held = runtime.block_on(async {
         let catalogue = Catalogue::of(platform).map_err(|cause| cause.to_string())?;
         let place = Throwaway::new(Arc::new(catalogue), kinds).await.map_err(|error| error.to_string())?;
-        holds(&place, &consumer, given).await
+        replay_in(&place, &consumer, given).await
     });
     if let Err(why) = held {
         panic!("the replay contract of {} does not hold: {why}", consumer.name());
     }
 }
 
-async fn holds<F>(place: &Throwaway, consumer: &Consumer, given: impl FnOnce(Store) -> F) -> Result<(), String>
+/// The same in an empty store that is there, such as one that was [opened](Throwaway::opened) in another way; an error says what is
+/// wrong.
+pub async fn replay_in<F>(place: &Throwaway, consumer: &Consumer, given: impl FnOnce(Store) -> F) -> Result<(), String>
 where
     F: Future<Output = Result<(), Error>>,
 {

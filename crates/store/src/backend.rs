@@ -2,6 +2,8 @@
 //!
 //! Every call does the same on both, and the suite in `tests/it/suite` shows it.
 
+// tidy: long because it is the list of what a store can do, a sentence and a line for each, and is read as a list.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -169,6 +171,11 @@ impl Backend {
     /// The first open effect of every key, where it may be tried; nothing while the store is suspended.
     pub async fn due_effects(&self, kind: &str, share: Share, now_ms: i64, limit: usize) -> Result<Vec<Effect>, Error> {
         on_both!(self, store => store.due_effects(kind, share, now_ms, limit).await)
+    }
+
+    /// Whether a deadline, or the first open effect of a key, of any of these kinds may be tried, all at one instant.
+    pub async fn any_due(&self, deadlines: &[&str], effects: &[&str], now_ms: i64) -> Result<bool, Error> {
+        on_both!(self, store => store.any_due(deadlines, effects, now_ms).await)
     }
 
     /// Records what became of a call.

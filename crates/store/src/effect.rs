@@ -115,6 +115,14 @@ impl Store {
         self.shared.backend.due_effects(kind, share, now.unix_ms(), limit).await
     }
 
+    /// Whether a deadline or an effect of any of these kinds may be tried at an instant. All of them are asked for at once: one kind
+    /// after another, a unit in between could do the last thing of one and leave more of a kind that was asked for before.
+    ///
+    /// No effect may while the store is [`Self::suspended`].
+    pub async fn any_due(&self, deadlines: &[&str], effects: &[&str], now: Timestamp) -> Result<bool, Error> {
+        self.shared.backend.any_due(deadlines, effects, now.unix_ms()).await
+    }
+
     /// Hears when this process commits effects; what other processes record is not told.
     pub fn listen_for_effects(&self) -> Listening {
         self.shared.backend.bell().listen_for_effects()

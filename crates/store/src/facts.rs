@@ -97,7 +97,7 @@ impl Origin {
         self.0
     }
 
-    /// The same every time the same origin asks for the same.
+    /// The same every time the same origin asks for the same; `ordinal` counts its effects of the kind.
     pub fn effect(self, kind: &str, ordinal: usize) -> u128 {
         digest(&[&self.0.to_be_bytes(), kind.as_bytes(), &(ordinal as u64).to_be_bytes()])
     }

@@ -2,6 +2,9 @@
 //!
 //! Labels are services, topics, subscriptions and classes of tenants, which are few; never a tenant. Printed as Prometheus reads
 //! it ([`Metrics::text`]). Pure but for a lock.
+//!
+//! Not here: who told an event by `karwan.append`. No process of ours sees that commit, so nobody counts it as published; it is
+//! counted from its first reader on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;

@@ -3,6 +3,9 @@
 //! The trace is the correlation. Publishing an event is a span of its own, whose id follows from the event's; handling it is a
 //! child of that span, whose id follows from the event and the consumer. So both are the same whenever and wherever they are
 //! worked out, and a form of the envelope that has no room for a span still keeps the tree together.
+//!
+//! The span of publishing an event is told by the unit that commits it. Of what plain SQL appends (`karwan.append`) nobody tells
+//! it: the spans of those who handle the event have a parent then that never comes.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! Invariant: nothing is written before the flush, and no connection is held between reads, unless the unit takes its
 //! transaction (`own_tables`). What a decision rested on is version-checked when it is flushed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use karwan_envelope::Envelope;
@@ -48,6 +48,8 @@ struct Collected {
     seen: BTreeSet<(&'static str, String)>,
     deadlines: Vec<DeadlineWrite>,
     effects: Vec<EffectWrite>,
+    /// How many effects there are of each kind.
+    counts: BTreeMap<String, usize>,
     facts: Vec<Envelope>,
     transitions: Vec<SpanRecord>,
     /// Where something was not asked of the store, which may be old: in which life it was seen.
@@ -132,6 +134,9 @@ impl TenantTx {
     }
 
     /// A document that must be there. The decision rests on it: if it changes before the flush, the unit is re-run.
+    ///
+    /// Another tenant's is not found, as one that was never there: nobody learns which. So an event that refers to one is tried
+    /// again like one that came before its predecessor, which may yet come, and is given up by its consumer's policy.
     pub async fn get<D: Document>(&self, id: &str) -> Result<D, Error> {
         self.find(id).await?.ok_or_else(|| Error::NotFound { kind: D::KIND.name, id: id.to_owned() })
     }
@@ -309,8 +314,9 @@ impl TenantTx {
         self.collected().deadlines.push(deadline);
     }
 
-    /// Records a call to the outside. Its id derives from the unit, the kind and its place among the unit's effects, so
-    /// that a repeated command records it once; it is the idempotency key of the call.
+    /// Records a call to the outside. Its id derives from the unit, the kind and its place among the unit's effects of that
+    /// kind, so that a repeated command records it once, whatever of another kind comes or goes; it is the idempotency key of
+    /// the call.
     pub fn effect(&self, kind: &str, key: &str, told: &impl Serialize) {
         let body = match serde_json::to_string(told) {
             Ok(body) => body,
@@ -320,8 +326,9 @@ impl TenantTx {
             return self.refuse(error);
         }
         let mut collected = self.collected();
-        let ordinal = collected.effects.len();
-        let id = self.origin.effect(kind, ordinal);
+        let count = collected.counts.entry(kind.to_owned()).or_default();
+        let id = self.origin.effect(kind, *count);
+        *count += 1;
         let (kind, key, cause) = (kind.to_owned(), key.to_owned(), cause_text(&self.context.cause));
         collected.effects.push(EffectWrite { tenant: self.tenant(), id, kind, key, body, cause });
     }

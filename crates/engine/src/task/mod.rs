@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use karwan_envelope::cause::{Actor, ActorKind, Cause, Producer};
 use karwan_envelope::envelope::Context;
-use karwan_store::consumer::Share;
 use karwan_store::stored::tenant_of;
 use karwan_store::write_set::TenantBits;
 use karwan_store::{Error, Store, TenantTx};
@@ -133,16 +132,10 @@ pub(crate) async fn is_quiet(
     timers: &[Arc<Timer>],
     performers: &[Arc<Performer>],
 ) -> Result<bool, Error> {
-    let now = shared.clock.now();
-    for timer in timers {
-        if !shared.store.due_deadlines(&timer.kind, Share::ALL, now, 1).await?.is_empty() {
-            return Ok(false);
-        }
+    let timers: Vec<&str> = timers.iter().map(|timer| timer.kind.as_str()).collect();
+    let performers: Vec<&str> = performers.iter().map(|performer| performer.kind.as_str()).collect();
+    if timers.is_empty() && performers.is_empty() {
+        return Ok(true);
     }
-    for performer in performers {
-        if !shared.store.due_effects(&performer.kind, Share::ALL, now, 1).await?.is_empty() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    shared.store.any_due(&timers, &performers, shared.clock.now()).await.map(|due| !due)
 }

@@ -35,10 +35,12 @@ mod restored;
 mod retained;
 mod retried;
 mod seek;
+mod settled;
 mod sharing;
 #[path = "../../../store/tests/it/shop.rs"]
 mod shop;
 mod snapshots;
+mod suspended;
 mod tasks;
 mod two_relays;
 mod vendor;

@@ -1,15 +1,19 @@
 //! What a process counts and tells of, and how it reads what other releases wrote.
 
-use karwan_engine::{Consumer, Received, Verdict};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use karwan_engine::{Consumer, Received, Verdict, Work};
 use karwan_envelope::cause::{Cause, Span, Traceparent};
 use karwan_envelope::envelope::Context;
 use karwan_store::log::Filter;
 use karwan_store::metrics::{Result as Consumed, Subscription};
 use karwan_store::operator::Place;
+use karwan_store::simulation::{Fate, Simulation};
 use karwan_store::trace::{consume_span, publish_span};
 use karwan_store::{Error, Store, TenantTx};
 
-use crate::fixture::{Fixture, note};
+use crate::fixture::{self, Fixture, note};
 use crate::hand::Hand;
 use crate::shop::{self, Order, OrderChanged, OrderPlaced};
 
@@ -275,6 +279,13 @@ impl Newer {
 
 const AS_IT_WAS: (&str, &str) = ("no such text", "");
 
+fn late() -> Consumer {
+    Consumer::new("sales-service", "late").lanes(1).on(async |tx: TenantTx, it: Received<OrderChanged>| {
+        note(&tx, "late", &it.event.revision.to_string()).await?;
+        Ok::<_, Error>(Verdict::Done)
+    })
+}
+
 /// A release that writes another schema of the same event, and one that does not know it.
 async fn the_schema_of_another_release_is_fetched_once_and_cached(mut fixture: Fixture) {
     let newer =
@@ -288,12 +299,6 @@ async fn the_schema_of_another_release_is_fetched_once_and_cached(mut fixture: F
     assert_eq!(dead.len(), 3, "nobody knows the schema: {dead:?}");
     assert!(dead[0].event.error.contains(&newer.new), "{}", dead[0].event.error);
     newer.has_migrated(&fixture);
-    let late = || {
-        Consumer::new("sales-service", "late").lanes(1).on(async |tx: TenantTx, it: Received<OrderChanged>| {
-            note(&tx, "late", &it.event.revision.to_string()).await?;
-            Ok::<_, Error>(Verdict::Done)
-        })
-    };
     let engine = fixture.start("n-1", vec![late()]);
     fixture.settle(&engine).await;
     assert_eq!(fixture.notes(1, "late").await, "123");
@@ -307,6 +312,45 @@ async fn the_schema_of_another_release_is_fetched_once_and_cached(mut fixture: F
     assert_eq!(fixture.notes(1, "late").await, "12312");
     assert_eq!(fixture.dead("sales-service.late").await, []);
     engine.stop().await;
+}
+
+/// Counts how often a store is asked for a schema.
+#[derive(Default)]
+struct Fetched(AtomicU32);
+
+impl Simulation for Fetched {
+    fn before(&self, call: &'static str) -> Fate {
+        self.0.fetch_add(u32::from(call.contains("::schema::")), Ordering::Relaxed);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn after(&self, _: &'static str) -> Fate {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[test]
+fn a_schema_is_fetched_once_for_all_of_its_events_and_another_one_once_more() {
+    fixture::run(fixture::sqlite(), async |mut fixture: Fixture| {
+        let fetched = Arc::new(Fetched::default());
+        let options = karwan_store::Options {
+            clock: fixture.clock.clone(),
+            simulation: Some(fetched.clone()),
+            ..karwan_store::Options::new(shop::catalogue(), shop::kinds())
+        };
+        let store = Store::open(&fixture.address, options).await.expect("a migrated store opens");
+        for (number, order) in [(1, "o"), (2, "p")] {
+            let release = Newer::of(&fixture, |schema| schema["description"] = format!("Release {number}.").into());
+            release.has_migrated(&fixture);
+            fixture.order(1, order, 9).await;
+            release.has_written(&mut fixture, AS_IT_WAS).await;
+            let engine = fixture.start_over(&store, "n-1", Work::new().consumer(late().batch(2)));
+            fixture.settle(&engine).await;
+            engine.stop().await;
+            assert_eq!(fixture.notes(1, "late").await, "123456789".repeat(number as usize));
+            assert_eq!(fetched.0.load(Ordering::Relaxed), number);
+        }
+    });
 }
 
 /// A release that knows one more value, and one that does not.
@@ -387,7 +431,7 @@ async fn a_consumer_of_a_subject_that_nobody_knows_is_warned_of(fixture: Fixture
     let seeker = Consumer::new("sales-service", "seeker")
         .on(async |_: TenantTx, _: Received<Vanished>| Ok::<_, Error>(Verdict::Done))
         .on(async |_: TenantTx, _: Received<OrderPlaced>| Ok::<_, Error>(Verdict::Done));
-    let heard = std::sync::Arc::new(Heard::default());
+    let heard = Arc::new(Heard::default());
     let engine = tracing::subscriber::with_default(heard.clone(), || fixture.start("n-1", vec![seeker]));
     engine.stop().await;
     let heard = heard.0.lock().expect("nobody panics");
@@ -400,7 +444,7 @@ async fn the_second_consumer_of_a_name_is_left_out_and_told_of(fixture: Fixture)
         Consumer::new("sales-service", "double")
             .on(async |_: TenantTx, _: Received<OrderPlaced>| Ok::<_, Error>(Verdict::Done))
     };
-    let heard = std::sync::Arc::new(Heard::default());
+    let heard = Arc::new(Heard::default());
     let engine = tracing::subscriber::with_default(heard.clone(), || {
         fixture.start("n-1", vec![double(), double().lanes(7), secretary()])
     });

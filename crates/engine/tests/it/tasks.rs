@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use karwan_engine::{Answered, Call, Consumer, Due, Performer, Policy, Received, Refusal, Timer, Verdict, Work};
 use karwan_envelope::time::Clock as _;
+use karwan_registry::Event as _;
+use karwan_store::metrics::{Result as Consumed, Subscription};
 use karwan_store::{Error, TenantTx};
 
 use crate::fixture::{Fixture, note};
-use crate::shop::{OrderPlaced, context};
+use crate::hand::Hand;
+use crate::shop::{Counter, OrderPlaced, context, counter};
 
 on_both! {
     a_deadline_fires_at_its_time_and_once,
@@ -19,6 +22,7 @@ on_both! {
     calls_of_a_key_keep_their_order_and_other_keys_go_on,
     a_call_that_can_never_be_answered_lets_its_key_go_on,
     a_crash_after_the_call_repeats_it_under_the_same_key,
+    a_call_keeps_its_key_when_a_call_of_another_kind_is_made_no_more,
 }
 
 async fn a_deadline_fires_at_its_time_and_once(fixture: Fixture) {
@@ -182,6 +186,41 @@ async fn a_call_that_can_never_be_answered_lets_its_key_go_on(fixture: Fixture) 
     let engine = fixture.start_work("n-1", Work::new().performer(performer(&vendor)));
     engine.settle().await.expect("it settles");
     assert_eq!(fixture.notes(1, "a").await, "charged 2");
+    engine.stop().await;
+}
+
+/// A mail goes out the first time alone; the charge behind it is the same one when its event is handled again.
+async fn a_call_keeps_its_key_when_a_call_of_another_kind_is_made_no_more(fixture: Fixture) {
+    let clerk = Consumer::new("sales-service", "clerk").on(async |tx: TenantTx, received: Received<OrderPlaced>| {
+        let order = received.event.order_id;
+        let mailed = tx.peek::<Counter>("mailed").await?.is_some();
+        if !mailed {
+            tx.find::<Counter>("mailed").await?;
+            tx.put(counter("mailed", 1));
+            tx.effect("mail", &order, &"thank you");
+        }
+        tx.effect("charge", &order, &5);
+        Ok::<_, Error>(Verdict::Done)
+    });
+    let vendor = Arc::new(Vendor::default());
+    let mail = async |_: Call<String>| Ok::<_, Refusal>(());
+    let sent = async |tx: TenantTx, answered: Answered<String, ()>| note(&tx, &answered.key, "mailed;").await;
+    let mail = Performer::new("sales-service", "mail", mail, sent);
+    let engine = fixture.start_work("n-1", Work::new().consumer(clerk).performer(mail).performer(performer(&vendor)));
+    fixture.order(1, "o", 0).await;
+    fixture.settle(&engine).await;
+    Hand::on(&fixture, "sales-service.clerk").await.seek_and_clear().await;
+    let handled = || {
+        let consumed =
+            Subscription { service: "sales-service", topic: OrderPlaced::SUBJECT, consumer: "sales-service.clerk" };
+        fixture.store.metrics().count(&consumed, Consumed::Ok)
+    };
+    while handled() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    fixture.settle(&engine).await;
+    assert_eq!((vendor.charges(), vendor.calls()), (vec![5], vec![5]));
+    assert!(fixture.notes(1, "o").await.contains("mailed;"));
     engine.stop().await;
 }
 

@@ -1,8 +1,16 @@
 //! A list of consumers makes a replay contract for each.
 
+use std::sync::Arc;
+
 use karwan::registry::{Event, events};
-use karwan::testing::replay;
-use karwan::{Consumer, Document, Error, Kind, KindType, Platform, Received, Service, Store, TenantTx, Verdict};
+use karwan::store::metrics::{Result as Consumed, Subscription};
+use karwan::store::simulation::leave_out;
+use karwan::testing::{Throwaway, replay, replay_in};
+use karwan::{
+    Catalogue, Consumer, Document, Error, Kind, KindType, Options, Platform, Received, Service, Store, TenantTx,
+    Verdict,
+};
+use karwan_testkit::simulation::{Rule, Undisturbed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -128,4 +136,60 @@ fn a_contract_of_a_consumer_that_fails_does_not_hold() {
         Ok::<_, Error>(Verdict::Done)
     });
     replay(&BELL, kinds(), clumsy, somebody_rings);
+}
+
+/// What the contract of a consumer says over a store that claims nothing, as a handler that does not commit with its claim would.
+async fn unclaimed(consumer: Consumer) -> Result<(), String> {
+    let catalogue = Arc::new(Catalogue::of(&BELL).expect("its events make a catalogue"));
+    let simulated = |options| Options { simulation: Some(Arc::new(Undisturbed)), ..options };
+    let place = Throwaway::opened(catalogue, kinds(), simulated).await.expect("it can be made");
+    // On this thread, on which a simulated store does its work.
+    leave_out(Some(Rule::Claim));
+    let held = replay_in(&place, &consumer, somebody_rings).await;
+    leave_out(None);
+    held
+}
+
+#[tokio::test]
+async fn a_contract_of_a_consumer_that_handles_an_event_twice_does_not_hold() {
+    let counter = Consumer::new("porter-service", "counter")
+        .on(async |_: TenantTx, _: Received<Pressed>| Ok::<_, Error>(Verdict::Done));
+    assert_eq!(unclaimed(counter).await, Err("an event that was delivered twice was handled twice".to_owned()));
+}
+
+/// What it tells is in the log already: it is not handled again, and nobody knew before.
+#[tokio::test]
+async fn a_contract_of_a_consumer_that_tells_the_same_twice_does_not_hold() {
+    assert_eq!(unclaimed(porter()).await, Err("not every event was delivered twice".to_owned()));
+}
+
+/// It answers beside its unit of work, whenever it hears that somebody has rung once more.
+#[test]
+#[should_panic(expected = "delivering twice has brought about more events")]
+fn a_contract_of_a_consumer_that_tells_something_past_its_unit_does_not_hold() {
+    let (handed, store) = tokio::sync::watch::channel(None::<Store>);
+    let hasty = Consumer::new("porter-service", "hasty").on(move |_: TenantTx, pressed: Received<Pressed>| {
+        let store = store.borrow().clone().expect("it was handed over");
+        if pressed.event.time == 1 {
+            tokio::spawn(answers_once_more(store));
+        }
+        async { Ok::<_, Error>(Verdict::Done) }
+    });
+    let given = async |store: Store| {
+        handed.send_replace(Some(store.clone()));
+        somebody_rings(store).await
+    };
+    replay(&BELL, kinds(), hasty, given);
+}
+
+async fn answers_once_more(store: Store) {
+    let by = Subscription { service: "porter-service", topic: Pressed::SUBJECT, consumer: "porter-service.hasty" };
+    while store.metrics().count(&by, Consumed::Noop) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let answer = async |tx: TenantTx| {
+        tx.emit(Answered { door: "front".to_owned(), time: 1 });
+        Ok::<_, Error>(())
+    };
+    store.unit(&karwan::context("porter-service", 1), answer).await.expect("it can be told");
 }

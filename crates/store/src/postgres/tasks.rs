@@ -77,6 +77,13 @@ impl Postgres {
         open.iter().map(|row| self.effect(row)).collect()
     }
 
+    pub async fn any_due(&self, deadlines: &[&str], effects: &[&str], now_ms: i64) -> Result<bool, Error> {
+        let client = self.relay().await?;
+        // Planned anew every time: seldom asked, and by a plan for empty tables all that is open would be gone through.
+        let row = client.query_one(include_str!("schema/any_due.sql"), &[&deadlines, &effects, &instant(now_ms)]).await;
+        Ok(row.map_err(|cause| self.error(cause))?.get(0))
+    }
+
     fn effect(&self, row: &tokio_postgres::Row) -> Result<Effect, Error> {
         Ok(Effect {
             of: EffectRef { tenant: row.get::<_, Uuid>(0).as_u128(), id: row.get::<_, Uuid>(1).as_u128() },

@@ -222,6 +222,12 @@ impl Sqlite {
         self.read(move |connection| tasks::due_effects(connection, &kind, share, now_ms, limit)).await
     }
 
+    pub async fn any_due(&self, deadlines: &[&str], effects: &[&str], now_ms: i64) -> Result<bool, Error> {
+        let owned = |kinds: &[&str]| kinds.iter().map(|kind| (*kind).to_owned()).collect::<Vec<_>>();
+        let (deadlines, effects) = (owned(deadlines), owned(effects));
+        self.read(move |connection| tasks::any_due(connection, &deadlines, &effects, now_ms)).await
+    }
+
     pub async fn record_effect(&self, hold: &LaneHold, effect: EffectRef, outcome: &Outcome) -> Result<(), Error> {
         let (hold, outcome) = (hold.clone(), outcome.clone());
         self.write(move |connection, _| tasks::record_effect(connection, &hold, effect, &outcome)).await

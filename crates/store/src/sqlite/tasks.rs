@@ -145,6 +145,18 @@ pub(super) fn due_effects(
     Ok(due.into_iter().take(limit).map(|(_, _, effect)| effect).collect())
 }
 
+/// Whether something of these kinds may be tried.
+pub(super) fn any_due(
+    connection: &Connection,
+    deadlines: &[String],
+    effects: &[String],
+    now: i64,
+) -> Result<bool, Fault> {
+    let (deadlines, effects) = (serde_json::json!(deadlines).to_string(), serde_json::json!(effects).to_string());
+    let mut statement = connection.prepare_cached(include_str!("any_due.sql"))?;
+    Ok(statement.query_row(params![deadlines, effects, now], |row| row.get(0))?)
+}
+
 /// Dead effects of a kind, oldest first, after a number.
 pub(super) fn dead_effects(
     connection: &Connection,

@@ -1,6 +1,8 @@
 //! Tenants do not see each other, whatever SQL is written, unless it sets the other tenant.
 
+use karwan_store::consumer::Lane;
 use karwan_store::operator::{Operator, Who};
+use karwan_store::write_set::LaneHold;
 use karwan_store::{Error, Options, Store, migrate};
 use karwan_testkit::postgres::postgres;
 
@@ -23,6 +25,7 @@ async fn filled(server: &'static karwan_testkit::postgres::Server) -> Fixture {
 }
 
 const ONE: &str = "0190c2f0-0000-7000-8000-000000000001";
+const TWO: &str = "0190c2f0-0000-7000-8000-000000000002";
 
 #[tokio::test]
 async fn hand_written_sql_sees_one_tenant_or_none() {
@@ -52,6 +55,30 @@ async fn hand_written_sql_sees_one_tenant_or_none() {
     }
     let refused = app("UPDATE karwan.doc_order SET version = 7").unwrap_err();
     assert!(refused.contains("permission denied"), "{refused}");
+}
+
+/// R-103: the application has no business there; its policy holds all the same, should somebody let it in.
+#[tokio::test]
+async fn what_was_handled_is_seen_by_its_own_tenant_alone() {
+    let Some(server) = postgres().or_skip() else { return };
+    let fixture = filled(server).await;
+    let lane = Lane { consumer: "sales-service.clerk".to_owned(), number: 0, of: 1 };
+    let taken = fixture.store.take_lane(&lane, "n-1", 60_000).await.unwrap().unwrap();
+    let hold = LaneHold { consumer: lane.consumer, lane: 0, epoch: taken.epoch };
+    let row = crate::fixture::log(&fixture.store).await.remove(0);
+    let mut batch = fixture.store.batch(&hold);
+    drop(batch.handle(&context_of("sales-service", 1), row.claim()));
+    batch.commit().await.unwrap();
+    let claims = |who: &str| {
+        let tenant = format!("set_config('app.tenant_id', '{who}', true)");
+        let sql = format!("SET ROLE karwan_app; BEGIN; SELECT {tenant}; SELECT count(*) FROM karwan.inbox; COMMIT");
+        fixture.database.psql_as(&fixture.login, &sql)
+    };
+    let refused = claims(ONE).unwrap_err();
+    assert!(refused.contains("permission denied"), "{refused}");
+    fixture.database.psql("GRANT SELECT ON karwan.inbox TO karwan_app").unwrap();
+    let seen = [ONE, TWO, ""].map(|who| claims(who).unwrap().lines().last().map(str::to_owned));
+    assert_eq!(seen, ["1", "0", "0"].map(|count| Some(count.to_owned())));
 }
 
 async fn nodes_login(fixture: &Fixture) -> String {
@@ -105,6 +132,8 @@ async fn the_relay_reads_the_log_and_no_document() {
     assert!(relay("SELECT count(*) FROM karwan.doc_order").unwrap_err().contains("permission denied"));
     assert!(relay("SELECT count(*) FROM karwan.log_0").unwrap_err().contains("permission denied"));
     assert!(relay("DELETE FROM karwan.log").unwrap_err().contains("permission denied"));
+    // What happened has happened.
+    assert!(relay("UPDATE karwan.log SET envelope = '{}'").unwrap_err().contains("permission denied"));
     let columns = "SELECT id IS NOT NULL, occurred_at IS NOT NULL, tenant_id IS NOT NULL, aggregate_type, aggregate_id, topic,
                           envelope ->> 'eventType', idempotency_key, attempts, last_error, published_at FROM karwan.outbox LIMIT 1";
     assert_eq!(

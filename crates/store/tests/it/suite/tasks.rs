@@ -28,6 +28,7 @@ on_both! {
     shares_part_the_effects_between_them,
     a_suspended_store_calls_nobody_until_it_is_resumed,
     what_led_to_a_deadline_and_an_effect_is_kept_with_them,
+    whether_anything_of_several_kinds_may_be_tried_is_one_question,
 }
 
 fn at(ms: i64) -> Timestamp {
@@ -316,6 +317,28 @@ async fn what_led_to_a_deadline_and_an_effect_is_kept_with_them(fixture: Fixture
     call(&fixture, &[("card-1", 1)]).await;
     assert_eq!(due(&fixture, 1_000).await[0].cause, first().cause);
     assert_eq!(open(&fixture, later()).await[0].cause, first().cause);
+}
+
+async fn whether_anything_of_several_kinds_may_be_tried_is_one_question(fixture: Fixture) {
+    let any = async |deadlines: &[&str], effects: &[&str], now: i64| {
+        fixture.store.any_due(deadlines, effects, at(now)).await.expect("it can be asked")
+    };
+    let (deadlines, effects) = (["bill", "ship"], ["mail", "charge"]);
+    assert!(!any(&deadlines, &effects, 9_000).await);
+    set(&fixture, "a", 1_000, 5).await;
+    assert!(!any(&deadlines, &effects, 999).await);
+    assert!(any(&deadlines, &effects, 1_000).await);
+    assert!(!any(&["bill"], &effects, 1_000).await, "of a kind that was not asked for");
+    fire(&fixture, &due(&fixture, 1_000).await[0]).await.expect("it was there");
+    call(&fixture, &[("card-1", 1), ("card-1", 2)]).await;
+    assert!(any(&deadlines, &effects, 1_000).await);
+    let (hold, first) = (hold(&fixture, "n-1").await, open(&fixture, later()).await.remove(0));
+    let failed = Outcome::Later { due: 5_000, error: "no connection".to_owned() };
+    fixture.store.record_effect(&hold, first.of, &failed).await.expect("it was waiting");
+    assert!(!any(&deadlines, &effects, 4_999).await, "the one behind it waits too");
+    assert!(any(&deadlines, &effects, 5_000).await);
+    fixture.suspend(true);
+    assert!(!any(&deadlines, &effects, 5_000).await);
 }
 
 /// On a file, where the log goes row by row; a server drops stretches of a million by the same rule.
