@@ -72,8 +72,9 @@ pub async fn finance_alerts(store: &Store, context: &Context) -> Result<Vec<Fina
 }
 
 /// Asks once more for a refund that failed. Where nobody had answered, under the same key: what was done after all is not done
-/// twice. Where the gateway had declined it, under another: it would answer the old one as it did (`port`).
-pub async fn retry_refund(store: &Store, context: &Context, refund: RefundId) -> Result<(), Refusal> {
+/// twice. Where the gateway had declined it, under another: it would answer the old one as it did (`port`). Whether it is asked
+/// for once more: one that has not failed is still being asked for, or done.
+pub async fn retry_refund(store: &Store, context: &Context, refund: RefundId) -> Result<bool, Refusal> {
     let alert = store.tenant(context).find::<FinanceAlert>(&refund.to_string()).await?;
     let alert = alert.ok_or_else(|| Refusal::not_found("failed refund", refund))?;
     let known = store.tenant(context).find::<Intent>(&alert.payment_intent_id.to_string()).await?;
@@ -81,13 +82,13 @@ pub async fn retry_refund(store: &Store, context: &Context, refund: RefundId) ->
     let unit = async |tx: TenantTx| {
         let mut intent = intent(&tx, alert.payment_intent_id).await?;
         let gateway_ref = intent.gateway_ref.clone().unwrap_or_default();
-        let Some(row) = intent.refund_again(refund) else { return Ok(()) };
+        let Some(row) = intent.refund_again(refund) else { return Ok(false) };
         tx.transition(REFUND_SPAN, "failed", row.state.name());
         ask_back(&tx, &intent, &row, gateway_ref);
         tx.put(intent);
-        Ok(())
+        Ok(true)
     };
-    store.unit::<_, Refusal, _>(&context, unit).await.map(drop)
+    Ok(store.unit::<_, Refusal, _>(&context, unit).await?.answer)
 }
 
 async fn intent(tx: &TenantTx, id: PaymentIntentId) -> Result<Intent, Refusal> {

@@ -16,6 +16,7 @@ mod late;
 mod lock;
 mod notification;
 mod refusals;
+mod repair;
 mod samples;
 mod schemas;
 mod search;
