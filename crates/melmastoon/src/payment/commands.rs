@@ -6,7 +6,7 @@ use karwan::{Context, Query, Store, TenantTx};
 use super::decide::Count;
 use super::port::{Notice, Told};
 use super::state::{Case, FinanceAlert, Intent};
-use super::work::{REFUND_SPAN, ask_back, came, went_back};
+use super::work::{REFUND_SPAN, ask_back, came, stepped, went_back};
 use crate::ids::{PaymentIntentId, RefundId, ReservationId};
 use crate::kept_cause::KeptCause;
 use crate::refusal::Refusal;
@@ -29,6 +29,7 @@ pub async fn notice(store: &Store, context: &Context, notice: &Notice) -> Result
         }
         // Mostly the answer to the call came first: nothing is written then, and nobody waits for a commit.
         if intent != before {
+            stepped(&tx, before.state.name(), &intent);
             tx.put(intent);
         }
         Ok(())
@@ -51,8 +52,10 @@ pub async fn reconcile_cash(
         }
         let id = case.intent.ok_or_else(|| Refusal::not_found("payment of", reservation))?;
         let mut intent = intent(&tx, id).await?;
+        let before = intent.state.name();
         let counted = intent.counted(count, tx.now());
         tx.emit(counted.ok_or_else(|| Refusal::invalid("received", "no cash in this currency is pending"))?);
+        stepped(&tx, before, &intent);
         tx.put(intent);
         Ok(())
     };

@@ -56,6 +56,8 @@ pub fn work(work: Work, card: &Arc<dyn Rail>) -> Work {
 pub const REFUND_DUE: &str = "payment.refund_due";
 /// How long a refund may take before finance hears of it.
 pub const REFUND_DUE_MS: i64 = 60_000;
+/// What spans call an intent.
+const INTENT_SPAN: &str = "intent";
 /// What spans call a refund.
 pub(super) const REFUND_SPAN: &str = "refund";
 /// Calls of a kind that are under way at once.
@@ -112,7 +114,7 @@ fn start(tx: &TenantTx, mut case: Case) {
                 failed.into_iter().for_each(|fact| tx.emit(fact));
             }
         }
-        tx.transition("intent", "none", intent.state.name());
+        stepped(tx, "none", &intent);
         case.intent = Some(intent.payment_intent_id);
         tx.put(intent);
     }
@@ -239,11 +241,17 @@ async fn charged(tx: TenantTx, answered: Answered<Charge, Outcome<Captured>>) ->
             }
         }
     }
-    if intent.state.name() != before {
-        tx.transition("intent", before, intent.state.name());
-    }
+    stepped(&tx, before, &intent);
     tx.put(intent);
     Ok(())
+}
+
+/// Whoever changes where an intent stands says so: an answer, a notice, a count of cash.
+pub(super) fn stepped(tx: &TenantTx, before: &'static str, intent: &Intent) {
+    let now = intent.state.name();
+    if now != before {
+        tx.transition(INTENT_SPAN, before, now);
+    }
 }
 
 /// The money came, by an answer or a webhook. For a booking that is over it goes back at once.
