@@ -11,6 +11,7 @@ use karwan_sandbox::{gateway, locks};
 use karwan_store::operator::{Operator, Who};
 use melmastoon::hotel::PARTS;
 use melmastoon::ids::{GuestId, PaymentMethodId, ReservationId};
+use melmastoon::lock_integration::decide::issue_key;
 use melmastoon::reservation::Channel;
 use melmastoon::reservation::commands::{self, Hold};
 use melmastoon::values::{BookingStatus, GuestContact, Offer, PaymentChoice, PaymentRail};
@@ -175,7 +176,7 @@ async fn book(
     let method = PaymentMethodId::from_bits(fresh());
     let stage = &node.stage;
     let card = |fault| stage.gateway.fault(&method.to_string(), fault).map_err(|error| told(&error));
-    let door = |fault| stage.locks.fault(&place.property.to_string(), fault).map_err(|error| told(&error));
+    let mut door = None;
     let (mut rail, mut room) = (PaymentRail::Card, (Room::Double, 1));
     let mut expects = vec!["booking.confirmed"];
     if has("lock_integration") {
@@ -197,10 +198,10 @@ async fn book(
             expects = vec!["booking.confirmed"];
         }
         Some(Fault::VendorError) => {
-            door(locks::Fault::Reject)?;
+            door = Some(locks::Fault::Reject);
             expects = vec!["booking.confirmed", "key_credential.failed"];
         }
-        Some(Fault::KeyTimeout) => door(locks::Fault::TimeoutAfterIssue)?,
+        Some(Fault::KeyTimeout) => door = Some(locks::Fault::TimeoutAfterIssue),
     }
     if fault == Some(Fault::RefundFailed) {
         card(gateway::Fault::RefundDecline)?;
@@ -208,6 +209,11 @@ async fn book(
     let offer = place.offer(&node.store, &context, room, ahead(OsRandom.bits())).await.map_err(|error| told(&error))?;
     let wish = wish(offer, rail, method);
     let placed = commands::hold(&node.store, &context, &wish).await.map_err(|error| told(&error))?;
+    if let Some(fault) = door {
+        // The stay's first key, and no other: neither one that is asked for again nor another guest's.
+        let operation = issue_key(&placed.reservation_id, 1);
+        stage.locks.fault(&operation, fault).map_err(|error| told(&error))?;
+    }
     if fault == Some(Fault::HoldExpired) {
         stall(node, place.house.tenant(), placed.reservation_id).await?;
         // The rooms come too late, and go back.

@@ -219,14 +219,9 @@ pub fn facts(node: &Node, after: &str) -> Vec<Value> {
     }
 }
 
-/// Starts a booking and does not wait for it; the maker of locks refuses keys in a house where nobody else books.
+/// Starts a booking and does not wait for it.
 pub fn begin(node: &Node, fault: Option<&str>) -> Value {
-    node.tell("try", &serde_json::json!({ "tenant": house(fault), "fault": fault, "cancel": null }))
-}
-
-/// Where a booking is tried: the house whose next key is refused has no other.
-pub fn house(fault: Option<&str>) -> Option<&'static str> {
-    (fault == Some("vendor-error")).then_some("lodge")
+    node.tell("try", &serde_json::json!({ "tenant": null, "fault": fault, "cancel": null }))
 }
 
 /// What somebody says who may be gone.
