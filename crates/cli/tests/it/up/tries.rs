@@ -149,6 +149,23 @@ fn on_postgres_everything_that_can_be_tried_ends_as_it_does_on_a_file() {
     assert_eq!(node.stop(), Some(0));
 }
 
+/// One node is not all: what it does not run, and nobody beside it, is not waited for.
+#[test]
+fn a_node_without_a_service_says_so_where_it_is_needed_and_does_the_rest() {
+    const NO_LOCKS: &str = "tenant,property,pricing,reservation,inventory,payment,billing";
+    let folder = Folder::new();
+    let node = Node::up(&folder.at("data"), &["--services", NO_LOCKS]);
+    let booked = node.karwan(&["try", "booking"]).exits(0).says("nobody runs lock_integration").stdout;
+    has(&booked, &["booking.confirmed"]);
+    let refused = node.karwan(&["try", "booking", "--fault", "vendor-error"]);
+    refused.exits(1).says("nobody runs lock_integration").says("docs/errors/node-refused.md");
+    assert_eq!(node.stop(), Some(0));
+    let node = Node::up(&folder.at("data"), &["--services", "tenant,property,pricing,reservation,inventory"]);
+    node.karwan(&["try", "cancellation"]).exits(1).says("nobody runs payment,");
+    has(&node.karwan(&["try", "booking", "--fault", "oversold"]).exits(0).stdout, &["oversell.blocked"]);
+    assert_eq!(node.stop(), Some(0));
+}
+
 #[test]
 fn a_fault_that_cannot_happen_is_refused_with_those_that_can() {
     for fault in ["hold-expired", "oversold", "payment-declined"] {
