@@ -9,6 +9,7 @@ mod faults;
 mod furnishing;
 mod guide;
 mod kill;
+mod kpis;
 mod load;
 mod notices;
 mod outside;
@@ -198,9 +199,14 @@ pub fn pause() {
 
 /// Looks until it is so.
 pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    until_within(LONG, what, is_so);
+}
+
+/// The same, where somebody does not wait for long.
+pub fn until_within(bound: Duration, what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
-        assert!(since.elapsed() < LONG, "waited in vain for {what}");
+        assert!(since.elapsed() < bound, "waited in vain for {what}");
         pause();
     }
 }
