@@ -4,6 +4,7 @@ mod analytics;
 mod audit;
 mod booking;
 mod cancellation;
+mod card;
 mod catalogue;
 mod currency;
 mod desk;
