@@ -67,7 +67,7 @@ pub fn run(verb: &Verb) -> Outcome {
     fits(args.fault, fitting)?;
     let node = args.node.node()?;
     runtime::block_on(async {
-        let ask = Ask { tenant: args.tenant.clone(), fault: args.fault, cancel: None };
+        let ask = Ask { tenant: args.tenant.clone(), fault: args.fault, cancel: None, to_its_end: true };
         let booked = tried(&node, &ask, ("booking", args.all)).await?;
         let Some(booked) = booked else { return Ok(ExitCode::FAILURE) };
         if matches!(verb, Verb::Booking(_)) {
@@ -105,6 +105,9 @@ async fn tried(node: &Node, ask: &Ask, (what, all): (&str, bool)) -> Result<Opti
         started.reservation,
         started.correlation
     ))?;
+    if !started.without.is_empty() {
+        output::note(&format!("nobody runs {}: what that would do is missing here", started.without.join(", ")));
+    }
     let (facts, ended) = follow(node, &started, all, paint).await?;
     let status: String = node.get(&format!("booking/{}/{}", started.tenant, started.reservation)).await?;
     let took = facts.first().zip(facts.last()).map_or(0, |(first, last)| last.at - first.at);

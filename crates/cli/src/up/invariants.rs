@@ -18,7 +18,7 @@ use melmastoon::analytics::state::Day;
 use melmastoon::billing::folio::Folio;
 use melmastoon::inventory::state::Night;
 use melmastoon::lock_integration;
-use melmastoon::lock_integration::credentials::KeyCredentialRequested;
+use melmastoon::lock_integration::credentials::{KeyCredentialIssued, KeyCredentialRequested, KeyCredentialRevoked};
 use melmastoon::lock_integration::state::ManualKey;
 use melmastoon::payment::state::FinanceAlert;
 use melmastoon::payment::{IntentCaptured, IntentRefunded};
@@ -46,6 +46,10 @@ pub struct Told {
     money: BTreeMap<String, (i128, i128)>,
     /// By credential, the stay that it is for.
     keys: HashMap<String, String>,
+    /// Credentials that were told as issued.
+    issued: BTreeSet<String>,
+    /// Those that were told as revoked, and whether the vendor did it: what was seen to by hand may still be in its books.
+    revoked: HashMap<String, bool>,
 }
 
 /// The event of a row, where it is of this type.
@@ -80,6 +84,10 @@ impl Told {
             && let Some(stay) = requested.reservation_id
         {
             self.keys.insert(requested.key_credential_id.to_string(), stay.to_string());
+        } else if let Some(issued) = event::<KeyCredentialIssued>(row) {
+            self.issued.insert(issued.key_credential_id.to_string());
+        } else if let Some(revoked) = event::<KeyCredentialRevoked>(row) {
+            self.revoked.insert(revoked.key_credential_id.to_string(), revoked.metadata.vendor_revoke_ok);
         }
     }
 
@@ -100,6 +108,13 @@ impl Told {
                 all.push(format!("the gateway gave back or took too much: {}", charge.id));
             }
             let book = books.entry(&charge.reference).or_default();
+            if charge.voided && charge.refunded_micros != charge.captured_micros {
+                let (took, gave) = (charge.captured_micros, charge.refunded_micros);
+                all.push(format!(
+                    "a charge that was undone took {took} micro-units and gave back {gave}: {}",
+                    charge.id
+                ));
+            }
             // A charge that was undone was never told as captured.
             if charge.voided && !self.money.contains_key(&charge.reference) {
                 continue;
@@ -122,7 +137,7 @@ impl Told {
         }
     }
 
-    /// No key opens after a cancellation, and no stay has two.
+    /// No key opens after a cancellation, no stay has two, and those that open are those that are told to.
     fn judge_keys(&self, keys: &[Key], all: &mut Vec<String>) {
         let mut live: BTreeMap<&str, usize> = BTreeMap::new();
         for key in keys.iter().filter(|key| key.live) {
@@ -136,6 +151,24 @@ impl Told {
             if self.cancelled.contains(stay) || stay == "nobody" {
                 all.push(format!("a key opens for {stay}, which is cancelled or unknown"));
             }
+        }
+        self.judge_told(keys, all);
+    }
+
+    /// The maker's books and the log have the same keys. One that nobody asked for is told of before.
+    fn judge_told(&self, keys: &[Key], all: &mut Vec<String>) {
+        let live: BTreeSet<&str> = keys.iter().filter(|key| key.live).map(|key| key.credential.as_str()).collect();
+        for key in live.iter().filter(|key| self.keys.contains_key(**key)) {
+            match self.revoked.get(*key) {
+                Some(true) => all.push(format!("a key opens that was told as revoked: {key}")),
+                // Somebody looked after the door.
+                Some(false) => {}
+                None if self.issued.contains(*key) => {}
+                None => all.push(format!("a key opens that was never told as issued: {key}")),
+            }
+        }
+        for key in self.issued.iter().filter(|key| !self.revoked.contains_key(*key) && !live.contains(key.as_str())) {
+            all.push(format!("a key was told as issued and not as revoked, and opens nothing: {key}"));
         }
     }
 }
@@ -294,15 +327,17 @@ mod tests {
         money(&[charge("pay_1", 100, 40), charge("pay_2", 100, 0)], &[unknown]);
         // Undone before anybody was told of it.
         let undone = Charge { voided: true, ..charge("pay_2", 100, 100) };
-        money(&[charge("pay_1", 100, 40), undone], &[]);
+        money(&[charge("pay_1", 100, 40), undone.clone()], &[]);
+        let kept = "a charge that was undone took 100 micro-units and gave back 60: ch_pay_2";
+        money(&[charge("pay_1", 100, 40), Charge { refunded_micros: 60, ..undone }], &[kept]);
         let unknown = "the gateway took 101 micro-units for pay_2, and the log knows nothing of it";
         let too_much = "the gateway gave back or took too much: ch_pay_2";
         money(&[charge("pay_1", 100, 40), charge("pay_2", 101, 0)], &[too_much, unknown]);
     }
 
-    #[test]
-    fn a_key_that_opens_for_nobody_or_twice_is_named() {
-        let key = |credential: &str| Key {
+    /// What a maker of locks has of a key.
+    fn key(credential: &str) -> Key {
+        Key {
             reference: format!("ref_{credential}"),
             operation: credential.to_owned(),
             account: "serai".to_owned(),
@@ -311,22 +346,44 @@ mod tests {
             doors: vec!["101".to_owned()],
             kind: "mobile".to_owned(),
             live: true,
-        };
-        let told = |is_over: bool| {
-            let mut told = Told::default();
-            told.keys.extend(["key_1", "key_2"].map(|key| (key.to_owned(), "rsv_1".to_owned())));
-            told.cancelled.extend(is_over.then(|| "rsv_1".to_owned()));
-            told
-        };
-        let broken = |is_over: bool, keys: &[Key]| {
-            let mut broken = Vec::new();
-            told(is_over).judge_keys(keys, &mut broken);
-            broken
-        };
-        assert_eq!(broken(false, &[key("key_1")]), Vec::<String>::new());
-        assert_eq!(broken(false, &[key("key_1"), key("key_2")]), ["2 live keys for rsv_1"]);
-        assert_eq!(broken(true, &[key("key_1")]), ["a key opens for rsv_1, which is cancelled or unknown"]);
-        assert_eq!(broken(true, &[Key { live: false, ..key("key_1") }]), Vec::<String>::new());
-        assert_eq!(broken(false, &[key("key_3")]), ["a key opens for nobody, which is cancelled or unknown"]);
+        }
+    }
+
+    /// What is wrong with these keys, where two were asked for, and these were told as issued and as revoked.
+    fn keys(issued: &[&str], revoked: &[(&str, bool)], is_over: bool, keys: &[Key]) -> Vec<String> {
+        let mut told = Told::default();
+        told.keys.extend(["key_1", "key_2"].map(|key| (key.to_owned(), "rsv_1".to_owned())));
+        told.issued.extend(issued.iter().map(|key| (*key).to_owned()));
+        told.revoked.extend(revoked.iter().map(|(key, by_vendor)| ((*key).to_owned(), *by_vendor)));
+        told.cancelled.extend(is_over.then(|| "rsv_1".to_owned()));
+        let mut broken = Vec::new();
+        told.judge_keys(keys, &mut broken);
+        broken
+    }
+
+    #[test]
+    fn a_key_that_opens_for_nobody_or_twice_is_named() {
+        let both = ["key_1", "key_2"];
+        assert_eq!(keys(&["key_1"], &[], false, &[key("key_1")]), Vec::<String>::new());
+        assert_eq!(keys(&both, &[], false, &both.map(key)), ["2 live keys for rsv_1"]);
+        let over = "a key opens for rsv_1, which is cancelled or unknown";
+        assert_eq!(keys(&["key_1"], &[], true, &[key("key_1")]), [over]);
+        let ended = Key { live: false, ..key("key_1") };
+        assert_eq!(keys(&["key_1"], &[("key_1", true)], true, &[ended]), Vec::<String>::new());
+        let nobody = "a key opens for nobody, which is cancelled or unknown";
+        assert_eq!(keys(&[], &[], false, &[key("key_3")]), [nobody]);
+    }
+
+    #[test]
+    fn a_key_that_the_log_and_the_maker_of_locks_do_not_agree_about_is_named() {
+        let silent = "a key opens that was never told as issued: key_1";
+        assert_eq!(keys(&[], &[], false, &[key("key_1")]), [silent]);
+        let back = "a key opens that was told as revoked: key_1";
+        assert_eq!(keys(&["key_1"], &[("key_1", true)], false, &[key("key_1")]), [back]);
+        let nothing = "a key was told as issued and not as revoked, and opens nothing: key_1";
+        assert_eq!(keys(&["key_1"], &[], false, &[]), [nothing]);
+        assert_eq!(keys(&["key_1"], &[], false, &[Key { live: false, ..key("key_1") }]), [nothing]);
+        // The desk has seen to the door, and the maker has never ended the key.
+        assert_eq!(keys(&["key_1"], &[("key_1", false)], false, &[key("key_1")]), Vec::<String>::new());
     }
 }

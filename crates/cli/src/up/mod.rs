@@ -13,6 +13,7 @@ mod invariants;
 pub mod load;
 mod logs;
 mod node;
+mod part_takers;
 pub mod place;
 mod publishing;
 pub mod sagas;
@@ -145,6 +146,7 @@ pub fn run(args: &Args) -> Outcome {
             address: address.clone(),
             token: format!("{:016x}{:016x}", OsRandom.bits(), OsRandom.bits()),
             stage,
+            services: args.services.clone(),
             houses,
             profiles: vec![melmastoon::platform::PROFILE],
             load: std::sync::Mutex::default(),

@@ -34,6 +34,8 @@ pub struct Node {
     pub token: String,
     /// The vendors' sandboxes.
     pub stage: Stage,
+    /// The services that it runs; none where it runs all.
+    pub services: Vec<String>,
     /// The tenants of the demo, where it has them.
     pub houses: Vec<Furnished>,
     /// How envelopes of the log are written.

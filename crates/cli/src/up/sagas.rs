@@ -10,7 +10,7 @@ use melmastoon::lock_integration::{self, commands as locks, port as lock_port};
 use melmastoon::payment::state::FinanceAlert;
 use melmastoon::payment::{commands as payment, port as payment_port};
 use melmastoon::refusal::Refusal;
-use melmastoon::repair;
+use melmastoon::repair::{self, Part};
 use melmastoon::reservation;
 use melmastoon::reservation::booking::{Booking, State};
 use melmastoon::sagas;
@@ -208,14 +208,17 @@ fn running(tenant: TenantId, booking: &Booking, now_ms: i64) -> Row {
     }
 }
 
-/// Tries again what a saga has left for a person: a key, a refund, a revocation. Answers what was tried.
+/// Tries again what a saga has left for a person: a key, a refund, a revocation. Answers what became of each part; a refusal
+/// where none could be tried.
 pub async fn retry(node: &Node, tenant: &str, reservation: &str) -> Result<Vec<String>, String> {
     let tenant: TenantId = tenant.parse().map_err(|_| format!("`{tenant}` is no tenant"))?;
     let id: ReservationId = reservation.parse().map_err(|_| format!("`{reservation}` is no reservation"))?;
     let context = |service: &str| context(tenant, service, CorrelationId::from_bits(fresh()));
-    let tried = repair::retry(&node.store, context, id).await.map_err(|refusal| refusal.to_string())?;
-    if tried.is_empty() {
+    let parts = repair::retry(&node.store, context, id).await.map_err(|refusal| refusal.to_string())?;
+    if parts.is_empty() {
         return Err(format!("nothing of {id} waits for a person; calls that were given up are in `karwan dlq list`"));
     }
-    Ok(tried.iter().map(ToString::to_string).collect())
+    let told: Vec<String> = parts.iter().map(ToString::to_string).collect();
+    // Where something of it is done, whoever asked learns of the rest beside it.
+    if parts.iter().all(|part| matches!(part, Part::Refused(..))) { Err(told.join("; ")) } else { Ok(told) }
 }

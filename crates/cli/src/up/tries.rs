@@ -1,5 +1,6 @@
 //! What `karwan try` has a node do: a booking or a cancellation, with something going wrong on purpose.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use karwan_envelope::ids::CorrelationId;
 use karwan_envelope::mint::{OsRandom, Random as _};
 use karwan_sandbox::{gateway, locks};
 use karwan_store::operator::{Operator, Who};
-use melmastoon::hotel::PARTS;
 use melmastoon::ids::{GuestId, PaymentMethodId, ReservationId};
+use melmastoon::lock_integration::decide::issue_key;
 use melmastoon::reservation::Channel;
 use melmastoon::reservation::commands::{self, Hold};
 use melmastoon::values::{BookingStatus, GuestContact, Offer, PaymentChoice, PaymentRail};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::demo::{AHEAD, Furnished, Room, context, fresh};
 use super::node::Node;
+use super::part_takers::{TAKE_PART, running};
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -67,6 +69,9 @@ pub struct Ask {
     pub fault: Option<Fault>,
     /// The booking to cancel; where there is none, one is made.
     pub cancel: Option<String>,
+    /// Refused where nobody runs a service without which it does not end; begun all the same where that is not asked for.
+    #[serde(default)]
+    pub to_its_end: bool,
 }
 
 /// What was started.
@@ -87,6 +92,9 @@ pub struct Started {
     pub position: String,
     /// Facts that end it.
     pub expects: Vec<String>,
+    /// Services that would take part, and that nobody runs.
+    #[serde(default)]
+    pub without: Vec<String>,
 }
 
 /// Starts a booking or a cancellation.
@@ -104,12 +112,17 @@ pub async fn start(node: &Arc<Node>, ask: &Ask) -> Result<Started, String> {
             _ => "this node has no demo: start one with `karwan up --demo`".to_owned(),
         });
     };
+    let runs = running(node).await?;
+    if ask.to_its_end {
+        ask.can_end(&runs)?;
+    }
     let correlation = CorrelationId::from_bits(fresh());
     let position = node.store.relay().end().await.map_err(|error| error.to_string())?;
     let (reservation, expects) = match &ask.cancel {
-        None => book(node, place, correlation, ask.fault).await?,
-        Some(id) => cancel(node, place, correlation, id, ask.fault).await?,
+        None => book(node, place, correlation, (ask.fault, &runs)).await?,
+        Some(id) => cancel(node, place, correlation, id, (ask.fault, &runs)).await?,
     };
+    let without = TAKE_PART.iter().filter(|(part, _)| !runs.contains(part));
     Ok(Started {
         tenant: place.house.tenant().to_string(),
         title: place.house.title.clone(),
@@ -118,6 +131,7 @@ pub async fn start(node: &Arc<Node>, ask: &Ask) -> Result<Started, String> {
         correlation: correlation.to_string(),
         position: position.to_string(),
         expects: expects.into_iter().map(str::to_owned).collect(),
+        without: without.map(|(part, _)| (*part).to_owned()).collect(),
     })
 }
 
@@ -160,25 +174,21 @@ pub fn ahead(chance: u64) -> i32 {
     AHEAD.start + i32::try_from(chance % days).unwrap_or_default()
 }
 
-fn has(part: &str) -> bool {
-    PARTS.iter().any(|it| it.name == part)
-}
-
 async fn book(
     node: &Arc<Node>,
     place: &Furnished,
     correlation: CorrelationId,
-    fault: Option<Fault>,
+    (fault, runs): (Option<Fault>, &BTreeSet<&'static str>),
 ) -> Result<(ReservationId, Vec<&'static str>), String> {
     let told = |error: &dyn std::error::Error| error.to_string();
     let context = place.house.context("reservation-service", correlation);
     let method = PaymentMethodId::from_bits(fresh());
     let stage = &node.stage;
     let card = |fault| stage.gateway.fault(&method.to_string(), fault).map_err(|error| told(&error));
-    let door = |fault| stage.locks.fault(&place.property.to_string(), fault).map_err(|error| told(&error));
+    let mut door = None;
     let (mut rail, mut room) = (PaymentRail::Card, (Room::Double, 1));
     let mut expects = vec!["booking.confirmed"];
-    if has("lock_integration") {
+    if runs.contains("lock_integration") {
         expects.push("key_credential.issued");
     }
     match fault {
@@ -197,10 +207,10 @@ async fn book(
             expects = vec!["booking.confirmed"];
         }
         Some(Fault::VendorError) => {
-            door(locks::Fault::Reject)?;
+            door = Some(locks::Fault::Reject);
             expects = vec!["booking.confirmed", "key_credential.failed"];
         }
-        Some(Fault::KeyTimeout) => door(locks::Fault::TimeoutAfterIssue)?,
+        Some(Fault::KeyTimeout) => door = Some(locks::Fault::TimeoutAfterIssue),
     }
     if fault == Some(Fault::RefundFailed) {
         card(gateway::Fault::RefundDecline)?;
@@ -208,6 +218,11 @@ async fn book(
     let offer = place.offer(&node.store, &context, room, ahead(OsRandom.bits())).await.map_err(|error| told(&error))?;
     let wish = wish(offer, rail, method);
     let placed = commands::hold(&node.store, &context, &wish).await.map_err(|error| told(&error))?;
+    if let Some(fault) = door {
+        // The stay's first key, and no other: neither one that is asked for again nor another guest's.
+        let operation = issue_key(&placed.reservation_id, 1);
+        stage.locks.fault(&operation, fault).map_err(|error| told(&error))?;
+    }
     if fault == Some(Fault::HoldExpired) {
         stall(node, place.house.tenant(), placed.reservation_id).await?;
         // The rooms come too late, and go back.
@@ -276,16 +291,16 @@ async fn cancel(
     place: &Furnished,
     correlation: CorrelationId,
     id: &str,
-    fault: Option<Fault>,
+    (fault, runs): (Option<Fault>, &BTreeSet<&'static str>),
 ) -> Result<(ReservationId, Vec<&'static str>), String> {
     let id: ReservationId = id.parse().map_err(|_| format!("`{id}` is no reservation"))?;
     let context = place.house.context("reservation-service", correlation);
     commands::cancel_for_guest(&node.store, &context, id).await.map_err(|error| error.to_string())?;
     let mut expects = vec!["booking.cancelled", "allocation.released"];
-    if has("payment") && !matches!(fault, Some(Fault::RefundFailed | Fault::CashPending)) {
+    if runs.contains("payment") && !matches!(fault, Some(Fault::RefundFailed | Fault::CashPending)) {
         expects.push("intent.refunded");
     }
-    if has("lock_integration") && !matches!(fault, Some(Fault::VendorError | Fault::CashPending)) {
+    if runs.contains("lock_integration") && !matches!(fault, Some(Fault::VendorError | Fault::CashPending)) {
         expects.push("key_credential.revoked");
     }
     Ok((id, expects))

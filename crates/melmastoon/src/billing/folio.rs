@@ -42,6 +42,16 @@ pub enum FolioState {
     Cancelled,
 }
 
+impl FolioState {
+    /// What spans call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 impl Document for Folio {
     const KIND: Kind = Kind { carries: Some("melmastoon.billing.folio"), ..Kind::named("billing_folio") };
     fn id(&self) -> String {

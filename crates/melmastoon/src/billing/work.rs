@@ -13,6 +13,9 @@ karwan::consumers! {
     folios => crate::given::a_stay_is_confirmed_cancelled_and_refunded,
 }
 
+/// What spans call a folio.
+const FOLIO: &str = "folio";
+
 /// Adds what this service does to a node's work.
 pub fn work(work: Work) -> Work {
     consumers().into_iter().fold(work, Work::consumer)
@@ -26,8 +29,9 @@ async fn confirmed(tx: TenantTx, confirmed: Received<BookingConfirmed>) -> Resul
     let confirmed = confirmed.event;
     // One folio a booking, however often it is told.
     if tx.find::<Folio>(&confirmed.folio_id.to_string()).await?.is_none() {
-        tx.transition("folio", "none", "draft");
-        tx.put(Folio::draft(&confirmed, tx.now(), || tx.fresh()));
+        let folio = Folio::draft(&confirmed, tx.now(), || tx.fresh());
+        tx.transition(FOLIO, "none", folio.state.name());
+        tx.put(folio);
     }
     Ok(Verdict::Done)
 }
@@ -36,7 +40,11 @@ async fn cancelled(tx: TenantTx, cancelled: Received<BookingCancelled>) -> Resul
     let cancelled = cancelled.event;
     // Never confirmed, it has no folio: confirmed and cancelled share a key, so it would be here.
     let Some(mut folio) = tx.find::<Folio>(&cancelled.folio_id.to_string()).await? else { return Ok(Verdict::Done) };
+    let before = folio.state;
     folio.cancel(&cancelled.refund, tx.now(), || tx.fresh()).into_iter().for_each(|fact| tx.emit(fact));
+    if folio.state != before {
+        tx.transition(FOLIO, before.name(), folio.state.name());
+    }
     tx.put(folio);
     Ok(Verdict::Done)
 }

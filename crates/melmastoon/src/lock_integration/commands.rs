@@ -66,6 +66,12 @@ pub async fn revoke_again(store: &Store, context: &Context, id: KeyCredentialId)
     store.unit::<_, Refusal, _>(&context, unit).await.map(drop)
 }
 
+/// Where a key stands.
+pub async fn state(store: &Store, context: &Context, id: KeyCredentialId) -> Result<KeyState, Refusal> {
+    let known = store.tenant(context).find::<Credential>(&id.to_string()).await?;
+    Ok(known.ok_or_else(|| Refusal::not_found("key", id))?.state)
+}
+
 /// What waits for a person of one stay's keys.
 pub async fn waiting(store: &Store, context: &Context, of: ReservationId) -> Result<Vec<ManualKey>, Error> {
     let unit = store.tenant(context);

@@ -6,7 +6,7 @@ use karwan::{Context, Query, Store, TenantTx};
 use super::decide::Count;
 use super::port::{Notice, Told};
 use super::state::{Case, FinanceAlert, Intent};
-use super::work::{REFUND_SPAN, ask_back, came, went_back};
+use super::work::{REFUND_SPAN, ask_back, came, stepped, went_back};
 use crate::ids::{PaymentIntentId, RefundId, ReservationId};
 use crate::kept_cause::KeptCause;
 use crate::refusal::Refusal;
@@ -29,6 +29,7 @@ pub async fn notice(store: &Store, context: &Context, notice: &Notice) -> Result
         }
         // Mostly the answer to the call came first: nothing is written then, and nobody waits for a commit.
         if intent != before {
+            stepped(&tx, before.state.name(), &intent);
             tx.put(intent);
         }
         Ok(())
@@ -51,8 +52,10 @@ pub async fn reconcile_cash(
         }
         let id = case.intent.ok_or_else(|| Refusal::not_found("payment of", reservation))?;
         let mut intent = intent(&tx, id).await?;
+        let before = intent.state.name();
         let counted = intent.counted(count, tx.now());
         tx.emit(counted.ok_or_else(|| Refusal::invalid("received", "no cash in this currency is pending"))?);
+        stepped(&tx, before, &intent);
         tx.put(intent);
         Ok(())
     };
@@ -72,8 +75,9 @@ pub async fn finance_alerts(store: &Store, context: &Context) -> Result<Vec<Fina
 }
 
 /// Asks once more for a refund that failed. Where nobody had answered, under the same key: what was done after all is not done
-/// twice. Where the gateway had declined it, under another: it would answer the old one as it did (`port`).
-pub async fn retry_refund(store: &Store, context: &Context, refund: RefundId) -> Result<(), Refusal> {
+/// twice. Where the gateway had declined it, under another: it would answer the old one as it did (`port`). Whether it is asked
+/// for once more: one that has not failed is still being asked for, or done.
+pub async fn retry_refund(store: &Store, context: &Context, refund: RefundId) -> Result<bool, Refusal> {
     let alert = store.tenant(context).find::<FinanceAlert>(&refund.to_string()).await?;
     let alert = alert.ok_or_else(|| Refusal::not_found("failed refund", refund))?;
     let known = store.tenant(context).find::<Intent>(&alert.payment_intent_id.to_string()).await?;
@@ -81,13 +85,13 @@ pub async fn retry_refund(store: &Store, context: &Context, refund: RefundId) ->
     let unit = async |tx: TenantTx| {
         let mut intent = intent(&tx, alert.payment_intent_id).await?;
         let gateway_ref = intent.gateway_ref.clone().unwrap_or_default();
-        let Some(row) = intent.refund_again(refund) else { return Ok(()) };
+        let Some(row) = intent.refund_again(refund) else { return Ok(false) };
         tx.transition(REFUND_SPAN, "failed", row.state.name());
         ask_back(&tx, &intent, &row, gateway_ref);
         tx.put(intent);
-        Ok(())
+        Ok(true)
     };
-    store.unit::<_, Refusal, _>(&context, unit).await.map(drop)
+    Ok(store.unit::<_, Refusal, _>(&context, unit).await?.answer)
 }
 
 async fn intent(tx: &TenantTx, id: PaymentIntentId) -> Result<Intent, Refusal> {

@@ -56,6 +56,8 @@ pub fn work(work: Work, card: &Arc<dyn Rail>) -> Work {
 pub const REFUND_DUE: &str = "payment.refund_due";
 /// How long a refund may take before finance hears of it.
 pub const REFUND_DUE_MS: i64 = 60_000;
+/// What spans call an intent.
+const INTENT_SPAN: &str = "intent";
 /// What spans call a refund.
 pub(super) const REFUND_SPAN: &str = "refund";
 /// Calls of a kind that are under way at once.
@@ -112,7 +114,7 @@ fn start(tx: &TenantTx, mut case: Case) {
                 failed.into_iter().for_each(|fact| tx.emit(fact));
             }
         }
-        tx.transition("intent", "none", intent.state.name());
+        stepped(tx, "none", &intent);
         case.intent = Some(intent.payment_intent_id);
         tx.put(intent);
     }
@@ -186,9 +188,22 @@ struct Late {
 /// them is left to whoever reads dead letters: each has its compensation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Outcome<A> {
-    Ruled { ruling: Ruling<A>, attempts: u32 },
-    Silent { attempts: u32 },
-    Wrong { why: String, attempts: u32 },
+    Ruled {
+        ruling: Ruling<A>,
+        attempts: u32,
+    },
+    /// It was reserved, and its capture is declined.
+    NotTaken {
+        reason: PaymentFailure,
+        attempts: u32,
+    },
+    Silent {
+        attempts: u32,
+    },
+    Wrong {
+        why: String,
+        attempts: u32,
+    },
 }
 
 impl<A> Outcome<A> {
@@ -217,10 +232,15 @@ async fn charge(rail: Arc<dyn Rail>, call: Call<Charge>) -> Result<Outcome<Captu
         Outcome::Ruled { ruling: Ruling::Declined(reason), attempts } => {
             return Ok(Outcome::Ruled { ruling: Ruling::Declined(reason), attempts });
         }
+        Outcome::NotTaken { reason, attempts } => return Ok(Outcome::NotTaken { reason, attempts }),
         Outcome::Silent { attempts } => return Ok(Outcome::Silent { attempts }),
         Outcome::Wrong { why, attempts } => return Ok(Outcome::Wrong { why, attempts }),
     };
-    Outcome::of(rail.capture(Capture { idempotency_key: key, gateway_ref, amount }).await, attempts)
+    Ok(match Outcome::of(rail.capture(Capture { idempotency_key: key, gateway_ref, amount }).await, attempts)? {
+        Outcome::Ruled { ruling: Ruling::Declined(reason), attempts } => Outcome::NotTaken { reason, attempts },
+        answer
+        @ (Outcome::Ruled { .. } | Outcome::NotTaken { .. } | Outcome::Silent { .. } | Outcome::Wrong { .. }) => answer,
+    })
 }
 
 async fn charged(tx: TenantTx, answered: Answered<Charge, Outcome<Captured>>) -> Result<(), Error> {
@@ -231,19 +251,32 @@ async fn charged(tx: TenantTx, answered: Answered<Charge, Outcome<Captured>>) ->
         Outcome::Ruled { ruling: Ruling::Declined(reason), attempts } => {
             intent.failed(reason, attempts, tx.now()).into_iter().for_each(|fact| tx.emit(fact));
         }
+        // What is reserved would keep the guest from that money for days.
+        Outcome::NotTaken { reason, attempts } => undo(&tx, &mut intent, (reason, attempts)),
+        // It may have been charged or reserved: nobody knows.
         Outcome::Silent { attempts } | Outcome::Wrong { attempts, .. } => {
-            if let Some(failed) = intent.failed(PaymentFailure::GatewayUnavailable, attempts, tx.now()) {
-                tx.emit(failed);
-                // It may have been charged or reserved: nobody knows, so it is undone.
-                tx.effect(port::VOID, &intent.reservation_id.to_string(), &intent.payment_intent_id);
-            }
+            undo(&tx, &mut intent, (PaymentFailure::GatewayUnavailable, attempts));
         }
     }
-    if intent.state.name() != before {
-        tx.transition("intent", before, intent.state.name());
-    }
+    stepped(&tx, before, &intent);
     tx.put(intent);
     Ok(())
+}
+
+/// The money will not come, and whatever the gateway has of it is undone; nothing where it has come by a notice.
+fn undo(tx: &TenantTx, intent: &mut Intent, (reason, attempts): (PaymentFailure, u32)) {
+    if let Some(failed) = intent.failed(reason, attempts, tx.now()) {
+        tx.emit(failed);
+        tx.effect(port::VOID, &intent.reservation_id.to_string(), &intent.payment_intent_id);
+    }
+}
+
+/// Whoever changes where an intent stands says so: an answer, a notice, a count of cash.
+pub(super) fn stepped(tx: &TenantTx, before: &'static str, intent: &Intent) {
+    let now = intent.state.name();
+    if now != before {
+        tx.transition(INTENT_SPAN, before, now);
+    }
 }
 
 /// The money came, by an answer or a webhook. For a booking that is over it goes back at once.
@@ -269,7 +302,7 @@ async fn refunded(tx: TenantTx, answered: Answered<GiveBack, Outcome<Refunded>>)
     let mut intent: Intent = tx.get(&intent.to_string()).await?;
     match answered.answer {
         Outcome::Ruled { ruling: Ruling::Granted(_), .. } => went_back(&tx, &mut intent, ask.refund).await?,
-        Outcome::Ruled { ruling: Ruling::Declined(reason), .. } => {
+        Outcome::Ruled { ruling: Ruling::Declined(reason), .. } | Outcome::NotTaken { reason, .. } => {
             alert(&tx, &mut intent, &ask, (reason, true)).await?
         }
         Outcome::Wrong { .. } => alert(&tx, &mut intent, &ask, (PaymentFailure::GatewayUnavailable, true)).await?,

@@ -6,13 +6,14 @@ use serde::Serialize;
 
 use super::{Fact, Kept, Rules};
 use crate::ids::KeyCredentialId;
+use crate::inventory::{BlockedOperation, OversellBlocked, RoomAvailability, Shortage};
 use crate::lock_integration::credentials::{KeyCredentialFailed, KeyCredentialRequested, KeyCredentialRevoked};
 use crate::lock_integration::state::{ManualKey, ManualTask};
 use crate::lock_integration::terms::{IssuanceFailure, KeyKind, RevocationMetadata, RevocationReason};
 use crate::lock_integration::vendor::VendorFailure;
 use crate::lock_integration::work::VENDOR;
 use crate::payment::state::FinanceAlert;
-use crate::payment::{IntentCaptured, PaymentFailure, PaymentPurpose};
+use crate::payment::{IntentCaptured, IntentCreated, PaymentFailure, PaymentPurpose};
 use crate::reservation::{BookingCancelled, BookingConfirmed, BookingHeld, CancellationReason, CancelledBy};
 use crate::told::{self, afghanis, at, id, may};
 use crate::values::{BookingStatus, RefundDecision, RefundRule};
@@ -99,6 +100,41 @@ pub fn held(of: &BookingConfirmed) -> BookingHeld {
         held_at: now,
         allocation_due_at: now,
         hold_expires_at: now,
+    }
+}
+
+/// There is no room for it.
+pub fn blocked(of: &BookingConfirmed) -> OversellBlocked {
+    let short = |left: &RoomAvailability| Shortage {
+        room_type_id: left.room_type_id,
+        date: left.date,
+        requested: 1,
+        available: 0,
+    };
+    OversellBlocked {
+        reservation_id: of.reservation_id,
+        reservation_version: 1,
+        saga_id: id(10),
+        operation: BlockedOperation::Confirm,
+        property_id: of.property_id,
+        shortages: told::left(&of.stay, 1, 0).iter().map(short).collect(),
+        blocked_at: at(may(1), "00:00:00"),
+    }
+}
+
+/// Its payment is asked for.
+pub fn created(of: &BookingConfirmed) -> IntentCreated {
+    IntentCreated {
+        payment_intent_id: of.payment_intent_id.expect("it is paid"),
+        folio_id: of.folio_id,
+        reservation_id: of.reservation_id,
+        saga_id: of.saga_id,
+        property_id: of.property_id,
+        purpose: PaymentPurpose::Booking,
+        rail: of.payment.rail,
+        payment_method_id: of.payment.payment_method_id,
+        amount: of.paid,
+        created_at: at(may(1), "00:00:00"),
     }
 }
 

@@ -212,6 +212,20 @@ async fn a_charge_that_nobody_ever_answers_is_given_up_and_undone() {
     assert_eq!(world.told::<BookingConfirmed>().await, []);
 }
 
+/// What is reserved and never taken would keep the guest from that money for days.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_charge_that_is_reserved_and_whose_capture_is_declined_is_undone() {
+    let world = World::with_rooms(1).await;
+    world.gateway.next(Fault::CaptureDeclined);
+    let id = world.book(NIGHT, 1, PaymentRail::Card).await.reservation_id;
+    assert_eq!(world.state(id).await, State::Cancelled { reason: CancellationReason::PaymentFailed });
+    let failed = world.told::<IntentFailed>().await;
+    assert_eq!(failed.iter().map(|it| it.reason).collect::<Vec<_>>(), [PaymentFailure::Declined]);
+    let books = world.gateway.books();
+    let charge = books.values().next().expect("it was reserved");
+    assert_eq!((charge.taken.len(), charge.voided), (0, true));
+}
+
 /// C-38: the second timer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_that_is_not_paid_in_ten_minutes_ends() {

@@ -29,7 +29,7 @@ async fn a_key_whose_answer_is_lost_is_the_same_when_it_is_asked_for_again_and_o
     let locks = Locks::open(None, (Duration::ZERO, Duration::ZERO)).await.expect("it opens");
     let account = Account { url: locks.url(), client: CLIENT.to_owned(), secret: SECRET.to_owned() };
     let (latch, ask) = (Latch::new(account), asked());
-    locks.fault(&ask.property.to_string(), Fault::TimeoutAfterIssue).expect("it is kept");
+    locks.fault(&ask.operation_key, Fault::TimeoutAfterIssue).expect("it is kept");
     let made = async {
         while locks.keys().is_empty() {
             tokio::task::yield_now().await;

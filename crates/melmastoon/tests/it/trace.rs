@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karwan::store::metrics::Outcome;
 use karwan::testing::SpanRecord;
-use melmastoon::payment::PaymentFailure;
+use melmastoon::ids::StaffId;
+use melmastoon::payment::commands as payment;
+use melmastoon::payment::decide::Count;
+use melmastoon::payment::port::{Captured, Notice, Told};
+use melmastoon::payment::{IntentCreated, PaymentFailure};
 use melmastoon::values::PaymentRail;
 
 use crate::desk::{Trouble, run};
 use crate::world::gateway::Fault;
-use crate::world::{FIRST_NIGHT, World};
+use crate::world::{FIRST_NIGHT, World, from};
 
 /// The spans of the trace that has this one.
 fn trace_with(spans: &[SpanRecord], name: &str) -> Vec<SpanRecord> {
@@ -108,6 +112,51 @@ fn every_saga_that_begins_is_counted_once_and_ends_once() {
         assert_eq!(count(lock, Counted::Ended(CANCELLATION, Outcome::Success)), 1, "{counts:?}");
         let refunds = [Counted::Began(CANCELLATION), Counted::Ended(CANCELLATION, Outcome::Partial)];
         assert_eq!(refunds.map(|it| count("payment-gateway-service", it)), [2, 1], "{counts:?}");
+    });
+}
+
+/// How many spans are called so.
+fn spans(world: &World, name: &str) -> usize {
+    world.place.spans().iter().filter(|span| span.name == name).count()
+}
+
+/// the answer to the call never came, and the gateway tells it by itself, twice.
+#[test]
+fn a_capture_that_is_learnt_by_a_notice_has_a_span_and_only_one() {
+    run(async || {
+        let mut world = World::with_rooms(1).await;
+        world.gateway.next(Fault::SilentAfter(1));
+        world.book(FIRST_NIGHT, 1, PaymentRail::Card).await;
+        let created = world.told::<IntentCreated>().await.remove(0);
+        let gateway_ref = format!("ch_{}", created.payment_intent_id);
+        let told = Told::Captured(Captured { gateway_ref, amount: created.amount });
+        let notice = Notice { notice_id: "evt".to_owned(), intent: created.payment_intent_id, told };
+        for _ in 0..2 {
+            payment::notice(world.store(), &from("payment-gateway-service"), &notice).await.expect("it is taken");
+        }
+        world.pass_ms(60_000).await;
+        world.stop().await;
+        assert_eq!(spans(&world, "intent: created → captured"), 1);
+    });
+}
+
+/// cash that is counted, and the folio of a booking that is cancelled after it.
+#[test]
+fn cash_that_is_counted_and_a_folio_that_is_cancelled_have_spans() {
+    run(async || {
+        let mut world = World::with_rooms(1).await;
+        let id = world.book(FIRST_NIGHT, 1, PaymentRail::Cash).await.reservation_id;
+        let received = world.booking(id).await.offer.quote.total;
+        let count = Count { received, by: StaffId::from_bits(1 << 80), shift_id: None, device_id: None };
+        let context = from("payment-gateway-service");
+        payment::reconcile_cash(world.store(), &context, id, &count).await.expect("it is counted");
+        world.settle().await;
+        let request = from("reservation-service");
+        melmastoon::reservation::commands::cancel_for_guest(world.store(), &request, id).await.expect("it can be");
+        world.settle().await;
+        world.stop().await;
+        assert_eq!(spans(&world, "intent: cash_pending → captured"), 1);
+        assert_eq!(spans(&world, "folio: draft → cancelled"), 1);
     });
 }
 

@@ -30,7 +30,7 @@ pub struct Key {
     pub live: bool,
 }
 
-/// How the maker misbehaves with the next key of a site.
+/// How the maker misbehaves with one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
@@ -50,10 +50,11 @@ pub enum Fault {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// Misbehave with the next key of a site.
+    /// Misbehave with an operation, before or after it is first asked for.
     Fault {
-        /// The site.
-        site: String,
+        /// The operation under which a key is asked for. A line that names a site in its place is about none.
+        #[serde(alias = "site")]
+        operation: String,
         /// How.
         fault: Fault,
     },
@@ -107,8 +108,6 @@ pub struct Books {
     /// By operation.
     keys: BTreeMap<String, Key>,
     ended: HashSet<String>,
-    /// By site, for the next new operation there.
-    armed: HashMap<String, Vec<Fault>>,
     /// By operation, how it goes wrong and how often it was asked.
     faults: HashMap<String, (Fault, u32)>,
 }
@@ -117,8 +116,8 @@ impl Books {
     /// Enters what was asked, and answers it.
     pub fn enter(&mut self, entry: &Entry) -> Ruling {
         match entry {
-            Entry::Fault { site, fault } => {
-                self.armed.entry(site.clone()).or_default().push(*fault);
+            Entry::Fault { operation, fault } => {
+                self.faults.insert(operation.clone(), (*fault, 0));
                 Ruling::Later("armed")
             }
             Entry::Issue(issue) => self.issue(issue),
@@ -142,12 +141,6 @@ impl Books {
         }
         if self.ended.contains(operation) {
             return Ruling::Refused("OPERATION_REVOKED");
-        }
-        if !self.faults.contains_key(operation)
-            && let Some(armed) = self.armed.get_mut(&issue.site)
-            && let Some(fault) = armed.pop()
-        {
-            self.faults.insert(operation.clone(), (fault, 0));
         }
         if let Some((fault, asked)) = self.faults.get_mut(operation) {
             *asked += 1;

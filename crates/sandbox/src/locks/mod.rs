@@ -76,9 +76,9 @@ impl Locks {
         self.desk.notices.to(Some(url.into())).await;
     }
 
-    /// Misbehaves with the next key of a site.
-    pub fn fault(&self, site: &str, fault: Fault) -> std::io::Result<()> {
-        self.desk.enter(&Entry::Fault { site: site.to_owned(), fault }).map(drop)
+    /// Misbehaves with one operation, and with no other of its site.
+    pub fn fault(&self, operation: &str, fault: Fault) -> std::io::Result<()> {
+        self.desk.enter(&Entry::Fault { operation: operation.to_owned(), fault }).map(drop)
     }
 
     /// Every key in the books, also those that open nothing any more.

@@ -47,14 +47,15 @@ async fn a_key_is_made_once_an_operation_and_none_after_its_revocation() {
 }
 
 #[tokio::test]
-async fn the_next_key_of_a_site_goes_wrong_as_it_was_told_and_others_do_not() {
+async fn the_key_of_an_operation_goes_wrong_as_it_was_told_and_no_other_of_its_site_does() {
     let locks = Locks::open(None, NOW).await.expect("it opens");
     let (url, token) = (locks.url(), token(&locks).await);
-    locks.fault("ppt_1", Fault::FailTwice).expect("it is kept");
+    locks.fault("op1", Fault::FailTwice).expect("it is kept");
+    locks.fault("op2", Fault::Reject).expect("it is kept");
+    assert_eq!(post(&url, "/api/keys", &token, issue("op0")).await.0, 200, "asked for in between");
     for status in [503, 503, 200] {
         assert_eq!(post(&url, "/api/keys", &token, issue("op1")).await.0, status);
     }
-    locks.fault("ppt_1", Fault::Reject).expect("it is kept");
     for _ in 0..2 {
         assert_eq!(post(&url, "/api/keys", &token, issue("op2")).await.0, 422);
     }
@@ -74,7 +75,7 @@ async fn a_wrong_login_or_token_opens_nothing() {
 async fn a_key_whose_answer_never_comes_was_made_once_and_its_repetition_says_which() {
     let locks = Locks::open(None, NOW).await.expect("it opens");
     let (url, token) = (locks.url(), token(&locks).await);
-    locks.fault("ppt_1", Fault::TimeoutAfterIssue).expect("it is kept");
+    locks.fault("op1", Fault::TimeoutAfterIssue).expect("it is kept");
     let (asked, bearer) = (url.clone(), token.clone());
     let silent = tokio::spawn(async move { post(&asked, "/api/keys", &bearer, issue("op1")).await });
     while locks.keys().is_empty() {

@@ -14,7 +14,7 @@ use melmastoon::reservation::booking::{ALLOCATION_MS, Booking, State};
 use serde_json::{Value, json};
 
 use super::place::{On, Place};
-use super::{LONG, Node, begin, facts, house, pause};
+use super::{LONG, Node, begin, facts, pause};
 
 /// What is tried, and what goes wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,8 +238,7 @@ impl Kill {
         if self.case.cancels {
             until("the confirmation", || status(&node, &begun).starts_with("confirmed"));
             assert_eq!(node.violations(), json!([]));
-            let cancel =
-                json!({ "tenant": house(self.case.fault), "fault": self.case.fault, "cancel": begun["reservation"] });
+            let cancel = json!({ "tenant": null, "fault": self.case.fault, "cancel": begun["reservation"] });
             begun = node.tell("try", &cancel);
         }
         let since = Instant::now();

@@ -3,9 +3,10 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
+use melmastoon::lock_integration::decide::issue_key;
 use serde_json::{Value, json};
 
-use super::{Node, facts, until};
+use super::{Node, begin, facts, until};
 use crate::folder::Folder;
 
 /// How long the maker of locks takes for each key: as long as a slow one does where all is well.
@@ -94,17 +95,6 @@ fn a_load_without_keys_says_so_instead_of_no_time_at_all() {
     assert_eq!(node.stop(), Some(0));
 }
 
-/// Has the maker of locks fail twice with the next key of the house that it made a key for last.
-fn fail_twice(data: &Path) {
-    let books = data.join("sandbox").join("locks.jsonl");
-    let entries = fs::read_to_string(&books).expect("the maker's books");
-    let entries = entries.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let issue = entries.rev().find(|entry| entry["issue"].is_object()).expect("a key was asked for");
-    let fault = json!({ "fault": { "site": issue["issue"]["site"], "fault": "fail_twice" } });
-    let mut books = OpenOptions::new().append(true).open(books).expect("the maker's books");
-    writeln!(books, "{fault}").expect("it is written");
-}
-
 /// The last line of a vendor's books that is of a kind.
 fn entry(books: &Path, kind: &str) -> Value {
     let text = fs::read_to_string(books).expect("a vendor's books");
@@ -115,6 +105,12 @@ fn entry(books: &Path, kind: &str) -> Value {
 fn enter(books: &Path, entry: &Value) {
     let mut books = OpenOptions::new().append(true).open(books).expect("a vendor's books");
     writeln!(books, "{entry}").expect("it is written");
+}
+
+/// Has the maker of locks fail twice with the first key of a stay.
+fn fail_twice(data: &Path, stay: &str) {
+    let fault = json!({ "operation": issue_key(&stay, 1), "fault": "fail_twice" });
+    enter(&data.join("sandbox").join("locks.jsonl"), &json!({ "fault": fault }));
 }
 
 /// The gateway has given back what nobody asked for, and the maker of locks has a key that is nobody's.
@@ -153,12 +149,12 @@ fn a_load_that_finds_a_broken_rule_names_it_and_exits_with_1() {
 fn a_key_that_waits_for_another_attempt_is_listed_and_a_load_does_not_end_before_it() {
     let folder = Folder::new();
     let node = Node::up(&folder.at("data"), &[]);
-    node.karwan(&["try", "booking", "--tenant", "lodge"]).exits(0);
-    assert_eq!(node.stop(), Some(0));
-    fail_twice(&folder.at("data"));
-    let node = Node::up(&folder.at("data"), &[]);
-    let begun = node.tell("try", &json!({ "tenant": "lodge", "fault": null, "cancel": null }));
+    let begun = begin(&node, None);
     let id = begun["reservation"].as_str().expect("a reservation");
+    // The maker of locks takes seconds for the key, and has not begun.
+    node.kill();
+    fail_twice(&folder.at("data"), id);
+    let node = Node::up(&folder.at("data"), &[]);
     let waits = || {
         let rows = node.karwan(&["saga", "list", "--format", "json"]).exits(0).json();
         rows.as_array().expect("rows").iter().find(|row| row["reservation"] == id && row["saga"] == "booking").cloned()

@@ -9,6 +9,7 @@ mod faults;
 mod furnishing;
 mod guide;
 mod kill;
+mod kpis;
 mod load;
 mod notices;
 mod outside;
@@ -198,9 +199,14 @@ pub fn pause() {
 
 /// Looks until it is so.
 pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    until_within(LONG, what, is_so);
+}
+
+/// The same, where somebody does not wait for long.
+pub fn until_within(bound: Duration, what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
-        assert!(since.elapsed() < LONG, "waited in vain for {what}");
+        assert!(since.elapsed() < bound, "waited in vain for {what}");
         pause();
     }
 }
@@ -219,14 +225,9 @@ pub fn facts(node: &Node, after: &str) -> Vec<Value> {
     }
 }
 
-/// Starts a booking and does not wait for it; the maker of locks refuses keys in a house where nobody else books.
+/// Starts a booking and does not wait for it.
 pub fn begin(node: &Node, fault: Option<&str>) -> Value {
-    node.tell("try", &serde_json::json!({ "tenant": house(fault), "fault": fault, "cancel": null }))
-}
-
-/// Where a booking is tried: the house whose next key is refused has no other.
-pub fn house(fault: Option<&str>) -> Option<&'static str> {
-    (fault == Some("vendor-error")).then_some("lodge")
+    node.tell("try", &serde_json::json!({ "tenant": null, "fault": fault, "cancel": null }))
 }
 
 /// What somebody says who may be gone.

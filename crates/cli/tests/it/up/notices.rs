@@ -11,6 +11,7 @@ use karwan_sandbox::gateway::{self, Charge, Gateway};
 use karwan_sandbox::locks::{self, Key, Locks};
 use karwan_sandbox::messages;
 use melmastoon::ids::MessageId;
+use melmastoon::lock_integration::decide::issue_key;
 use melmastoon::notification::state::{Message, MessageState};
 use serde_json::{Value, json};
 
@@ -228,18 +229,11 @@ fn rows(node: &Node, subject: &str) -> Vec<Value> {
     shown.lines().map(|line| serde_json::from_str(line).expect("a row is JSON")).collect()
 }
 
-/// Has the maker of locks say everything three times that it says about the next key of the first house.
-fn told_three_times(folder: &Folder) {
-    let node = Node::up(&folder.at("data"), &[]);
-    let created = rows(&node, "melmastoon.property.>");
-    let site = created.iter().find_map(|row| {
-        let house = row["tenant"] == "tnt_01J31F0000E008000000000001";
-        house.then(|| row["envelope"]["payload"]["propertyId"].as_str().map(str::to_owned)).flatten()
-    });
-    assert_eq!(node.stop(), Some(0));
+/// Has the maker of locks say everything three times that it says about the first key of a stay.
+fn told_three_times(folder: &Folder, stay: &str) {
     let books = folder.at("data").join("sandbox").join("locks.jsonl");
     let mut books = OpenOptions::new().append(true).create(true).open(books).expect("its books can be written");
-    let fault = json!({ "fault": { "site": site.expect("it has a property"), "fault": "duplicate_notices" } });
+    let fault = json!({ "fault": { "operation": issue_key(&stay, 1), "fault": "duplicate_notices" } });
     writeln!(books, "{fault}").expect("its books can be written");
 }
 
@@ -257,9 +251,14 @@ fn outcomes(node: &Node) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn a_maker_of_locks_that_says_everything_three_times_makes_one_key_and_ends_it() {
     let folder = Folder::new();
-    told_three_times(&folder);
     let node = Node::up(&folder.at("data"), &[]);
-    let booking = confirmed(&node, None);
+    let booking = begin(&node, None);
+    // The maker of locks takes seconds for the key, and has not begun.
+    node.kill();
+    told_three_times(&folder, &text(&booking, "reservation"));
+    let node = Node::up(&folder.at("data"), &[]);
+    until("the confirmation", || status(&node, &booking) == "confirmed");
+    assert_eq!(node.violations(), json!([]));
     cancel(&node, &booking, None);
     until("all notices", || outcomes(&node).values().map(Vec::len).sum::<usize>() == 6);
     for (said, became) in outcomes(&node) {

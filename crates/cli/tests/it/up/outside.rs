@@ -3,13 +3,14 @@
 //! The services that call vendors run in this process, with vendors that the test holds; all others in a node beside it.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use karwan::engine::Engine;
 use karwan_envelope::cause::Residency;
 use karwan_envelope::time::SystemClock;
-use karwan_http::{Client, Request, Response, Server};
+use karwan_http::{Client, Request, Response, Server, StatusCode};
 use karwan_sandbox::{Stage, StageOptions, gateway, locks, messages};
 use karwan_testkit::postgres::Server as Postgres;
 use melmastoon::hotel::{self, Vendors};
@@ -32,6 +33,11 @@ const OTHERS: &str = "tenant,property,pricing,reservation,inventory,billing";
 /// Holds a call at the vendor's door until it may go on; given what was called.
 trait Door: Send + Sync + 'static {
     fn pass(&self, path: &str) -> impl Future<Output = ()> + Send;
+
+    /// What the door answers in the vendor's place; nothing, where the vendor is asked.
+    fn answer(&self, _path: &str) -> Option<Response> {
+        None
+    }
 }
 
 /// A server in front of a vendor: it lets a call through when the door does.
@@ -42,6 +48,9 @@ async fn front(vendor: String, door: Arc<impl Door>) -> Server {
         let (vendor, door, client) = (vendor.clone(), door.clone(), client.clone());
         async move {
             door.pass(&request.path).await;
+            if let Some(answer) = door.answer(&request.path) {
+                return answer;
+            }
             forwarded(&client, &vendor, request).await
         }
     };
@@ -133,6 +142,8 @@ struct NothingOpen {
     called: Mutex<BTreeSet<String>>,
     /// What was last seen open behind a call that is held.
     open: Mutex<Vec<String>>,
+    /// Whether what is reserved is declined when it is to be taken, so that it has to be undone.
+    declines: AtomicBool,
 }
 
 /// Connections to this database, whoever's, in a transaction that began before an instant: at work or idle.
@@ -149,7 +160,12 @@ async fn connect(url: &str) -> tokio_postgres::Client {
 
 impl NothingOpen {
     async fn new(url: &str) -> Self {
-        Self { client: connect(url).await, called: Mutex::default(), open: Mutex::default() }
+        Self {
+            client: connect(url).await,
+            called: Mutex::default(),
+            open: Mutex::default(),
+            declines: AtomicBool::default(),
+        }
     }
 
     async fn now(&self) -> String {
@@ -177,6 +193,12 @@ impl Door for NothingOpen {
         // The gateway's own ids are another every time.
         let path = path.split('/').map(|part| if part.starts_with("ch_") { "*" } else { part }).collect::<Vec<_>>();
         self.called.lock().expect("nobody panics with it").insert(path.join("/"));
+    }
+
+    fn answer(&self, path: &str) -> Option<Response> {
+        let declined = self.declines.load(Ordering::Relaxed) && path.ends_with("/capture");
+        let why = json!({ "error": { "code": "do_not_honor" } });
+        declined.then(|| Response::json(StatusCode::PAYMENT_REQUIRED, &why))
     }
 }
 
@@ -222,6 +244,9 @@ fn no_transaction_is_open_while_a_vendor_is_called() {
     node.tell("try", &json!({ "tenant": null, "fault": null, "cancel": booking["reservation"] }));
     reached("the refund", &|| count(&node, &position, ".intent.refunded.") == 1);
     reached("the key's end", &|| count(&node, &position, ".key_credential.revoked.") == 1);
+    door.declines.store(true, Ordering::Relaxed);
+    begin(&node, None);
+    reached("the charge's end", &|| door.called.lock().unwrap().contains("/v2/voids"));
     let called = door.called.lock().unwrap().clone();
     let all = [
         "/api/keys",
@@ -231,6 +256,7 @@ fn no_transaction_is_open_while_a_vendor_is_called() {
         "/v2/charges",
         "/v2/charges/*/capture",
         "/v2/charges/*/refunds",
+        "/v2/voids",
     ];
     assert_eq!(called, all.map(str::to_owned).into());
     callers.stop();

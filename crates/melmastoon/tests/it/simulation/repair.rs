@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use melmastoon::ids::ReservationId;
-use melmastoon::repair;
+use melmastoon::repair::{self, Part};
 use melmastoon::rules::Kept;
 
 use super::rules::{broken_now, is_drained, kept};
@@ -28,8 +28,11 @@ pub async fn repaired(world: &World) -> Vec<String> {
     let mut broken = Vec::new();
     for of in waiting {
         match repair::retry(world.store(), from, of).await {
-            Ok(tried) if tried.is_empty() => broken.push(format!("a partial saga has nothing to try again: {of}")),
-            Ok(_) => {}
+            Ok(parts) if parts.is_empty() => broken.push(format!("a partial saga has nothing to try again: {of}")),
+            Ok(parts) => {
+                let refused = parts.iter().filter(|part| matches!(part, Part::Refused(..)));
+                broken.extend(refused.map(|part| format!("a partial saga cannot be repaired: {of}: {part}")));
+            }
             Err(refused) => broken.push(format!("a partial saga cannot be repaired: {of}: {refused}")),
         }
     }

@@ -19,6 +19,8 @@ pub enum Fault {
     None,
     /// It is declined.
     Declined(PaymentFailure),
+    /// It is reserved, and its capture is declined.
+    CaptureDeclined,
     /// Nobody answers so many times, and nothing is done.
     SilentBefore(u32),
     /// It is charged, and nobody says so, so many times.
@@ -128,6 +130,9 @@ impl Gateway {
         };
         if charge.fault == (Fault::Wrong { reserved: true }) {
             return Err(wrong());
+        }
+        if charge.fault == Fault::CaptureDeclined {
+            return Ok(Ruling::Declined(PaymentFailure::Declined));
         }
         if charge.taken.is_empty() {
             charge.taken.push(ask.amount.amount_micro.get());

@@ -19,6 +19,7 @@ use karwan_testkit::simulation::Undisturbed;
 use melmastoon::hotel::{self, Vendors};
 use melmastoon::ids::{GuestId, PaymentMethodId, PropertyId, RatePlanId, ReservationId, RoomTypeId, UserId};
 use melmastoon::lock_integration::terms::KeyKind;
+use melmastoon::payment::port::Rail;
 use melmastoon::platform::PLATFORM;
 use melmastoon::pricing::commands::{self as pricing, Publish};
 use melmastoon::pricing::decide::Ask;
@@ -46,6 +47,8 @@ pub const NIGHT_MICRO: i128 = 2_500_000_000;
 pub struct World {
     pub place: Throwaway,
     pub gateway: Arc<Gateway>,
+    /// Another rail, in place of the gateway.
+    pub card: Option<Arc<dyn Rail>>,
     pub locks: Arc<Locks>,
     pub post: Arc<Post>,
     pub engine: Option<Engine>,
@@ -109,6 +112,7 @@ impl World {
         let mut world = Self {
             place,
             gateway: Arc::default(),
+            card: None,
             locks: Locks::with(Trouble::None),
             post: Arc::default(),
             engine: None,
@@ -126,7 +130,8 @@ impl World {
     /// Runs these services, or all, in place of whatever ran, until nothing is left to do.
     pub async fn run(&mut self, services: &[&str]) {
         self.stop().await;
-        let (card, locks, messages) = (self.gateway.clone(), self.locks.clone(), self.post.clone());
+        let card = self.card.clone().unwrap_or_else(|| self.gateway.clone());
+        let (locks, messages) = (self.locks.clone(), self.post.clone());
         let vendors = Vendors { card, locks, messages };
         let work = hotel::work(services, &vendors).expect("the services exist");
         let store = self.open_beside().await;
