@@ -3,11 +3,13 @@
 //!
 //! A relay holds lane 0 of 1 of the pseudo-consumer `relay.<STREAM>`; parking, burying and leases are any consumer's.
 
+use std::collections::{HashMap, HashSet};
+
 use karwan_envelope::ids::EventId;
 
 use crate::consumer::{Dead, Lane};
 use crate::error::Error;
-use crate::log::Seq;
+use crate::log::{LogRow, Seq};
 use crate::relay::RelayTx;
 use crate::store::Store;
 use crate::write_set::{LaneHold, TenantBits};
@@ -89,9 +91,24 @@ impl Store {
     }
 
     /// A stream ends here: what was published to it after it was parked, and is not there, is parked again, due at once, as far as it
-    /// lies before a number of the log, from which the relay goes on. Answers how many.
+    /// lies before a number of the log, from which the relay goes on. What lies behind that number is published again when it is read,
+    /// as [`Self::amended`] has it. Answers how many were parked.
     pub async fn park_lost(&self, hold: &LaneHold, from: Seq, end: StreamPlace) -> Result<u64, Error> {
         self.shared.backend.park_lost(hold, from, end).await
+    }
+
+    /// The last number of the log at which a relay has something of which [`Self::amended`] knows.
+    pub async fn amended_to(&self, relay: &str) -> Result<Seq, Error> {
+        self.shared.backend.amended_to(relay).await
+    }
+
+    /// What of these rows a relay publishes not at all, or otherwise than they are in the log.
+    pub async fn amended(&self, relay: &str, rows: &[&LogRow]) -> Result<Amended, Error> {
+        let claims: Vec<_> = rows.iter().map(|row| row.claim()).collect();
+        let given_up = self.shared.backend.handled(relay, &claims).await?.into_iter().collect();
+        let events: Vec<EventId> = rows.iter().map(|row| row.event).collect();
+        let published = self.shared.backend.published(relay, &events).await?.into_iter().collect();
+        Ok(Amended { given_up, published })
     }
 
     /// For how long an event has been parked, in milliseconds by the store's clock; 0 where it is not.

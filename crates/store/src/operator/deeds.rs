@@ -239,6 +239,7 @@ async fn delete(desk: &mut Desk, found: &Found, who: &Who, sign_off: &str) -> Re
     }
     // Why it failed stays, as the record of it does; what was in it goes.
     desk.run("DELETE FROM karwan.repair WHERE consumer = $1 AND event_id = $2", names).await?;
+    desk.run("DELETE FROM karwan.retried WHERE consumer = $1 AND event_id = $2", names).await?;
     let sha256 = quarantine::sha256(&found.envelope);
     let state = found.letter.state.name();
     Ok(

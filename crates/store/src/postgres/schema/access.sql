@@ -20,6 +20,8 @@ GRANT SELECT ON karwan.action, karwan.paused_key, karwan.revision, karwan.select
     karwan.relay TO karwan_relay, karwan_maintenance;
 GRANT INSERT, UPDATE, DELETE ON karwan.attempt, karwan.relay TO karwan_relay;
 GRANT SELECT, INSERT, UPDATE, DELETE ON karwan.retried TO karwan_relay;
+-- What an operator deletes is nowhere any more.
+GRANT SELECT, DELETE ON karwan.retried TO karwan_maintenance;
 GRANT INSERT, UPDATE, DELETE ON karwan.parked, karwan.dead, karwan.inbox, karwan.paused_key, karwan.revision, karwan.selection,
     karwan.aside, karwan.attempt, karwan.suspension TO karwan_maintenance;
 -- A node stops a consumer that fails for every key; it may stop a key too, and says so as an operator does.
