@@ -11,6 +11,7 @@ use crate::consumer::{Dead, Lane};
 use crate::error::Error;
 use crate::log::{LogRow, Seq};
 use crate::relay::RelayTx;
+use crate::retention::DAYS_MIN;
 use crate::store::Store;
 use crate::write_set::{LaneHold, TenantBits};
 
@@ -36,6 +37,19 @@ pub struct StreamPlace {
     /// When that stream was made, milliseconds after 1970.
     pub created: i64,
 }
+
+/// Events that a relay does not publish as the log has them.
+#[derive(Debug, Default)]
+pub struct Amended {
+    /// Locked away, or set aside or deleted by an operator: they are not published.
+    pub given_up: HashSet<EventId>,
+    /// As they were published after they had been refused: somebody may have repaired them.
+    pub published: HashMap<EventId, String>,
+}
+
+/// Younger rows are published again to a stream that lost everything: an older event might be handled twice. A day less than
+/// consumers remember what they have handled: for those that come to the stream later.
+const PUBLISHED_AGAIN_MS: i64 = (DAYS_MIN as i64 - 1) * 24 * 60 * 60 * 1000;
 
 /// For so long what was retried is kept at least, however old it is: claims of what was logged long ago go with the next run of
 /// retention.
@@ -76,6 +90,12 @@ impl RelayTx {
     /// The lives of the store so far, in order.
     pub async fn lives(&self) -> Result<Vec<Life>, Error> {
         self.backend.lives().await
+    }
+
+    /// The number of the log behind which rows are published again to a stream that has lost them, where a relay was at another one.
+    /// What lies behind that was never published: nobody has handled it, however old it is.
+    pub async fn published_again(&self, was_at: Seq, now_ms: i64) -> Result<Seq, Error> {
+        Ok(self.position_at(now_ms - PUBLISHED_AGAIN_MS).await?.seq.min(was_at))
     }
 }
 

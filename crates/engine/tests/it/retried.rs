@@ -1,15 +1,18 @@
-//! What a broker refused, published after all or given up, and then lost by the broker.
+//! What a broker loses: what it had refused before, and what is older than the log or its consumers remember.
+
+use std::path::PathBuf;
 
 use karwan_broker::Delivery;
+use karwan_store::log::Filter;
 use karwan_store::operator::{Deed, Target};
-use karwan_testkit::nats::Server;
+use karwan_testkit::nats::{Options, Server};
 
 use crate::fixture::Fixture;
 use crate::lossy::copy;
 use crate::processes::yard::until;
 use crate::relay::{
     broker, change, change_large, desk, filled, given_up, heal, locked_away, parked, refused, refused_revisions,
-    start,
+    revisions, server, start,
 };
 
 on_both! {
@@ -18,6 +21,8 @@ on_both! {
     what_was_passed_over_is_not_published_where_its_stream_is_made_anew,
     what_was_deleted_is_not_published_where_its_stream_is_made_anew,
     what_was_repaired_is_published_as_it_was_repaired_where_its_stream_is_made_anew,
+    a_stream_that_lost_more_than_the_log_still_has_gets_what_it_has_and_goes_on,
+    a_stream_that_lost_its_end_gets_nothing_that_consumers_may_have_forgotten,
 }
 
 /// What the broker said that it has, without what came since it was copied.
@@ -132,4 +137,48 @@ async fn repair(fixture: &Fixture, target: &Target) {
     payload["revision"] = 7.into();
     let deed = Deed::Repair { payload: payload.to_string(), out_of_order: false };
     operator.act(&who, target, &deed).await.expect("it keeps its contract");
+}
+
+/// A stream of six events that was copied when it had three; nobody relays.
+async fn two_halves(fixture: &Fixture) -> Option<(Server, PathBuf)> {
+    let server = server(Options::default())?;
+    let kept = server.directory().join("kept");
+    for (node, orders) in [("n-1", 0..3), ("n-2", 3..6)] {
+        let engine = start(fixture, &server, node).await;
+        let count = usize::try_from(orders.end).expect("it is small");
+        change(fixture, orders, 1..=1).await;
+        filled(&server, "SALES", count).await;
+        let end = fixture.store.relay().end().await.expect("it can be asked");
+        engine.published("SALES", end).await.expect("it is this life's");
+        engine.stop().await;
+        if count == 3 {
+            server.stop();
+            copy(&server.store_directory(), &kept);
+            server.start_again();
+        }
+    }
+    Some((server, kept))
+}
+
+async fn a_stream_that_lost_more_than_the_log_still_has_gets_what_it_has_and_goes_on(fixture: Fixture) {
+    let Some((server, kept)) = two_halves(&fixture).await else { return };
+    let rows = fixture.store.relay().rows(0, i64::MAX, &Filter::default(), 10).await.expect("rows");
+    fixture.raise_floor(rows[3].seq).await;
+    forgets(&server, &kept);
+    let engine = start(&fixture, &server, "n-3").await;
+    change(&fixture, 6..7, 1..=1).await;
+    assert_eq!(filled(&server, "SALES", 6).await.len(), 6, "the fourth is in neither");
+    engine.stop().await;
+}
+
+async fn a_stream_that_lost_its_end_gets_nothing_that_consumers_may_have_forgotten(fixture: Fixture) {
+    let Some((server, kept)) = two_halves(&fixture).await else { return };
+    fixture.log_grows_older(31).await;
+    forgets(&server, &kept);
+    let engine = start(&fixture, &server, "n-3").await;
+    change(&fixture, 6..7, 1..=1).await;
+    let messages = filled(&server, "SALES", 4).await;
+    assert_eq!(messages.len(), 4);
+    assert!(revisions(&messages).keys().any(|order| order.contains("o-6")), "{:?}", revisions(&messages));
+    engine.stop().await;
 }
