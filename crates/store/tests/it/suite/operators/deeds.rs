@@ -5,8 +5,8 @@ use karwan_store::operator::{Class, Deed, State, Who, quarantine};
 use karwan_store::{Error, write_set::LaneHold};
 
 use super::{
-    RETRY, RETRY_ANYHOW, ann, bury, handle, hold, lane, letters, order_rows, park, parked, refused, target,
-    told_actions,
+    RETRY, RETRY_ANYHOW, ann, bury, claims_are_kept_behind, handle, hold, lane, letters, order_rows, park, parked,
+    refused, target, told_actions,
 };
 use crate::fixture::{Fixture, Folder};
 
@@ -15,6 +15,7 @@ on_both! {
     a_dead_event_that_is_retried_is_parked_and_its_lane_is_taken_anew,
     a_retried_dead_event_is_handled_once,
     a_dead_event_whose_successors_ran_is_retried_out_of_order_only,
+    a_dead_event_of_whose_successors_no_claims_are_kept_is_retried_out_of_order_only,
     successors_that_died_or_were_skipped_did_not_run,
     a_successor_that_was_deleted_did_not_run,
     an_event_that_was_handled_is_refused_as_handled,
@@ -83,6 +84,18 @@ async fn a_dead_event_whose_successors_ran_is_retried_out_of_order_only(fixture:
     assert_eq!(refused(&fixture, &target(&rows[0]), &RETRY).await, "store-out-of-order");
     fixture.operator().act(&ann(), &target(&rows[0]), &RETRY_ANYHOW).await.expect("it was said");
     assert_eq!(letters(&fixture).await[0].state, State::Parked);
+}
+
+/// Letters are kept for longer than claims: that a successor has none says nothing then.
+async fn a_dead_event_of_whose_successors_no_claims_are_kept_is_retried_out_of_order_only(fixture: Fixture) {
+    let alone = order_rows(&fixture, 1, "o-2", 0).await;
+    let (rows, hold) = dead(&fixture, 1).await;
+    bury(&fixture, &hold, &alone[0]).await;
+    handle(&fixture, &hold, &rows[1], false).await.expect("its key goes on");
+    claims_are_kept_behind(&fixture, &rows[1]);
+    assert_eq!(refused(&fixture, &target(&rows[0]), &RETRY).await, "store-out-of-order");
+    fixture.operator().act(&ann(), &target(&rows[0]), &RETRY_ANYHOW).await.expect("it was said");
+    fixture.operator().act(&ann(), &target(&alone[0]), &RETRY).await.expect("nothing of its key came after it");
 }
 
 async fn successors_that_died_or_were_skipped_did_not_run(fixture: Fixture) {

@@ -3,12 +3,16 @@
 use karwan_store::Error;
 use karwan_store::operator::{Deed, State};
 
-use super::{RETRY, ann, bury, handle, hold, lane, letters, order_rows, park, parked, state_of, target, told_actions};
+use super::{
+    RETRY, ann, bury, claims_are_kept_behind, handle, hold, lane, letters, order_rows, park, parked, state_of, target,
+    told_actions,
+};
 use crate::fixture::{Fixture, Folder};
 
 on_both! {
     a_skip_is_undone_and_the_event_waits_as_before,
     undoing_a_skip_after_its_successors_ran_needs_out_of_order,
+    undoing_a_skip_of_whose_successors_no_claims_are_kept_needs_out_of_order,
     a_quarantine_is_undone_and_its_file_stays,
     a_dead_letter_that_was_skipped_is_dead_again,
     a_retry_is_undone_until_it_was_tried,
@@ -44,6 +48,18 @@ async fn undoing_a_skip_after_its_successors_ran_needs_out_of_order(fixture: Fix
     assert_eq!(state_of(&fixture).await, before);
     fixture.operator().undo(&ann(), skipped, true).await.expect("it was said");
     assert_eq!(letters(&fixture).await[0].state, State::Parked);
+}
+
+async fn undoing_a_skip_of_whose_successors_no_claims_are_kept_needs_out_of_order(fixture: Fixture) {
+    let rows = order_rows(&fixture, 1, "o-1", 1).await;
+    let hold = hold(&fixture).await;
+    park(&fixture, &hold, &rows[0]).await;
+    let skipped = fixture.operator().act(&ann(), &target(&rows[0]), &Deed::Skip).await.expect("it is parked");
+    handle(&fixture, &hold, &rows[1], false).await.expect("the key goes on");
+    claims_are_kept_behind(&fixture, &rows[1]);
+    let refused = fixture.operator().undo(&ann(), skipped, false).await;
+    assert!(matches!(refused, Err(Error::OutOfOrder { .. })), "{refused:?}");
+    fixture.operator().undo(&ann(), skipped, true).await.expect("it was said");
 }
 
 async fn a_quarantine_is_undone_and_its_file_stays(fixture: Fixture) {
