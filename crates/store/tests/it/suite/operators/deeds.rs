@@ -20,6 +20,7 @@ on_both! {
     a_successor_that_was_deleted_did_not_run,
     an_event_that_was_handled_is_refused_as_handled,
     an_event_that_breaks_its_schema_is_not_retried_until_it_is_repaired,
+    a_repair_of_a_parked_event_is_not_passed_by_with_what_its_holder_has_in_memory,
     a_repair_that_breaks_the_schema_or_names_another_key_is_refused,
     a_skipped_event_is_claimed_and_its_key_goes_on,
     a_quarantined_event_is_in_its_folder_byte_for_byte,
@@ -149,6 +150,20 @@ async fn an_event_that_breaks_its_schema_is_not_retried_until_it_is_repaired(fix
     let (old, new) = (old.expect("it was valid"), new.expect("it is valid again"));
     assert_eq!((new.id, &new.idempotency_key, new.tenant), (old.id, &old.idempotency_key, old.tenant));
     assert_eq!(new.payload.get(), r#"{"orderId":"o-1","items":3}"#);
+}
+
+async fn a_repair_of_a_parked_event_is_not_passed_by_with_what_its_holder_has_in_memory(fixture: Fixture) {
+    let rows = order_rows(&fixture, 1, "o-1", 0).await;
+    let holder = hold(&fixture).await;
+    park(&fixture, &holder, &rows[0]).await;
+    let deed = Deed::Repair { payload: r#"{"orderId":"o-1","items":3}"#.to_owned(), out_of_order: false };
+    fixture.operator().act(&ann(), &target(&rows[0]), &deed).await.expect("it is parked");
+    let former = handle(&fixture, &holder, &rows[0], true).await;
+    assert!(matches!(former, Err(Error::LaneLost { .. })), "{former:?}");
+    let heir = hold(&fixture).await;
+    let head = fixture.store.parked_heads(&lane(), 10).await.expect("it can be asked").remove(0);
+    assert!(head.envelope.contains(r#""items":3"#), "{}", head.envelope);
+    handle(&fixture, &heir, &rows[0], true).await.expect("whoever takes the lane has the repaired one");
 }
 
 async fn a_repair_that_breaks_the_schema_or_names_another_key_is_refused(fixture: Fixture) {
