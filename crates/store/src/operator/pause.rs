@@ -45,7 +45,7 @@ impl Operator {
     pub async fn pause_consumer(&self, who: &Who, consumer: &str) -> Result<bool, Error> {
         who.signed()?;
         let mut desk = self.desk().await?;
-        let reason = format!("paused by {}: {}", who.actor, who.reason);
+        let reason = pause_reason(who);
         let now = desk.now().await?;
         let sql = "INSERT INTO karwan.suspension (consumer, reason, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         let paused = desk.run(sql, values![consumer, reason.as_str(), now]).await? > 0;
@@ -79,6 +79,11 @@ impl Operator {
         desk.commit().await?;
         Ok(action)
     }
+}
+
+/// Why a consumer is suspended that somebody has stopped.
+pub(super) fn pause_reason(who: &Who) -> String {
+    format!("paused by {}: {}", who.actor, who.reason)
 }
 
 /// Records what was done to a key, where anything was.

@@ -1,7 +1,7 @@
 //! Undoing, as long as nothing else has happened.
 
 use karwan_store::Error;
-use karwan_store::operator::{Deed, State};
+use karwan_store::operator::{Deed, State, Who};
 
 use super::{
     RETRY, ann, bury, claims_are_kept_behind, handle, hold, lane, letters, order_rows, park, parked, state_of, target,
@@ -19,6 +19,7 @@ on_both! {
     what_is_not_kept_any_more_is_not_brought_back,
     an_action_is_undone_once_and_some_never,
     pauses_are_undone,
+    undoing_a_pause_that_was_ended_lifts_no_other,
 }
 
 async fn a_skip_is_undone_and_the_event_waits_as_before(fixture: Fixture) {
@@ -135,6 +136,26 @@ async fn pauses_are_undone(fixture: Fixture) {
     }
     assert_eq!(fixture.store.paused_keys(&lane()).await.expect("they can be asked for"), []);
     assert_eq!(fixture.store.suspensions().await.expect("they can be asked for"), []);
+}
+
+/// The same was stopped once more since.
+async fn undoing_a_pause_that_was_ended_lifts_no_other(fixture: Fixture) {
+    let (tenant, operator) = (crate::shop::tenant_bits(1), fixture.operator());
+    let pause = async |who: Who| {
+        assert!(operator.pause_key(&who, "mailer", tenant, "o-1").await.expect("it is not paused"));
+        assert!(operator.pause_consumer(&who, "mailer").await.expect("it is not paused"));
+    };
+    pause(ann()).await;
+    operator.resume_key(&ann(), "mailer", tenant, "o-1").await.expect("it is paused");
+    operator.resume_consumer(&ann(), "mailer").await.expect("it is paused");
+    // For the same reason, which says as little about whose it is.
+    pause(ann()).await;
+    for action in [1, 2] {
+        let refused = operator.undo(&ann(), action, false).await;
+        assert!(matches!(refused, Err(Error::CannotUndo { .. })), "{refused:?}");
+    }
+    assert_eq!(fixture.store.paused_keys(&lane()).await.expect("they can be asked for").len(), 1);
+    assert_eq!(fixture.store.suspensions().await.expect("they can be asked for").len(), 1);
 }
 
 /// Skips and quarantines can be undone until retention.
