@@ -108,7 +108,7 @@ impl Stream {
                 }
                 Err(Stop::LaneLost) => return,
                 Err(Stop::Suspended) => {
-                    tracing::warn!(stream = %self.name, "a restored store publishes nothing until `karwan restore --resume`");
+                    tracing::warn!(stream = %self.name, "a restored store publishes nothing until `karwan restore --resume --reason …`");
                     pause(BROKER_DOWN.1, stopping).await;
                 }
                 Err(Stop::Paused(reason)) => {

@@ -55,7 +55,8 @@ impl Operator {
             | Verb::ResumeConsumer
             | Verb::ClearInbox
             | Verb::ForgetSubject
-            | Verb::DropLog) => return Err(cannot(action, format!("a {} is not undone here", verb.name()))),
+            | Verb::DropLog
+            | Verb::ResumeStore) => return Err(cannot(action, format!("a {} is not undone here", verb.name()))),
         }
         let touched = Touched {
             consumer: done.consumer.as_deref(),
