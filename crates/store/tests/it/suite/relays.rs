@@ -1,9 +1,11 @@
 //! What a relay keeps of its stream, and which dead letters wait for their topic.
 
-use karwan_store::Error;
+use std::collections::BTreeMap;
+
 use karwan_store::consumer::{Dead, Lane, Parked};
 use karwan_store::relay_state::{RelayState, StreamPlace};
 use karwan_store::write_set::LaneHold;
+use karwan_store::{Error, Store};
 
 use crate::fixture::Fixture;
 
@@ -15,6 +17,7 @@ on_both! {
     what_a_stream_has_lost_is_parked_again_as_it_was_published_and_what_the_log_brings_again_is_not,
     what_was_published_long_ago_is_not_published_again,
     what_was_given_up_since_it_was_published_is_not_published_again,
+    of_several_errors_the_outbox_tells_the_last,
 }
 
 fn lane() -> Lane {
@@ -151,4 +154,21 @@ async fn what_was_given_up_since_it_was_published_is_not_published_again(fixture
     assert_eq!(fixture.store.park_lost(&hold, 100, end).await.expect("the lane is held"), 2);
     let again: Vec<_> = parked(&fixture).await.into_iter().map(|event| event.event).collect();
     assert_eq!(again, [events[1].event, events[2].event]);
+}
+
+/// Not the one that comes last in an alphabet.
+async fn of_several_errors_the_outbox_tells_the_last(fixture: Fixture) {
+    fixture.place(1, "o-1").await;
+    fixture.place(1, "o-2").await;
+    let hold = hold(&fixture, "n-1").await;
+    let rows = fixture.log().await;
+    for (row, error) in rows.iter().zip(["too large", "no room"]) {
+        let event = row.clone().parked(Some(0), 1, error.to_owned());
+        fixture.store.park(&hold, &[event]).await.expect("the lane is held");
+        fixture.pass(10);
+    }
+    let observer = Store::observe(&fixture.owner()).await.expect("it can be observed");
+    let outbox = observer.outbox(|_| None, &BTreeMap::new()).await.expect("it can be asked for");
+    let told: Vec<_> = outbox.relays[0].topics.iter().map(|topic| (topic.parked, topic.error.as_deref())).collect();
+    assert_eq!(told, [(2, Some("no room"))]);
 }
