@@ -16,8 +16,13 @@ pub struct Who {
 impl Who {
     /// As it is recorded.
     pub fn recorded(&self) -> karwan_store::operator::Who {
-        karwan_store::operator::Who { actor: self.actor.clone().unwrap_or_else(user), reason: self.reason.clone() }
+        recorded(self.actor.as_deref(), &self.reason)
     }
+}
+
+/// As it is recorded; without a name, the user who runs this did it.
+pub fn recorded(actor: Option<&str>, reason: &str) -> karwan_store::operator::Who {
+    karwan_store::operator::Who { actor: actor.map_or_else(user, str::to_owned), reason: reason.to_owned() }
 }
 
 /// A text that says something.

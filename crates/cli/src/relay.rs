@@ -10,12 +10,13 @@ use karwan_store::Store;
 
 use crate::exit::Outcome;
 use crate::settings::{BrokerFlags, Flags, Settings};
-use crate::topology::OfStore;
+use crate::topology::{OfStore, Replicas};
 use crate::{away, output, runtime, telling};
 
 /// Publish a store's events to NATS JetStream, in order, until told to stop
 ///
-/// Streams are made from the platform's catalogue. Several relays may run: each stream has one
+/// Streams are made from the platform's catalogue, with as many --replicas as are named;
+/// one that is there and has more keeps them. Several relays may run: each stream has one
 /// publisher at a time, and another takes over within seconds. What the broker has
 /// already is not published again; while it is away, the log holds everything. Dead
 /// letters of the store reach their topics, whatever services are named. Ctrl-C or
@@ -42,6 +43,8 @@ pub struct Args {
     /// In atomic batches: for a server with `sync_interval: always`, which is not checked
     #[arg(long)]
     durable: bool,
+    #[command(flatten)]
+    replicas: Replicas,
     /// This process's name among relays
     #[arg(long, default_value = "relay")]
     name: String,
@@ -54,9 +57,9 @@ pub fn run(args: &Args) -> Outcome {
     let settings = Settings::load(&args.flags)?;
     let (address, url) = (settings.store()?, args.broker.url(&settings)?);
     let durable = if args.durable { " --durable" } else { "" };
-    let again = format!("karwan relay{}{}{durable}", settings.store_flag(), args.broker.flag());
+    let again = format!("karwan relay{}{}{durable}{}", settings.store_flag(), args.broker.flag(), args.replicas.flag());
     let chosen = args.selection.chosen(Some(&address), &again)?;
-    let (whole, own) = (chosen.whole()?, chosen.topology()?);
+    let (whole, own) = (args.replicas.of(chosen.whole()?), args.replicas.of(chosen.topology()?));
     let catalogue = Arc::new(chosen.platform.catalogue()?);
     telling::start(args.verbose);
     runtime::block_on(async {

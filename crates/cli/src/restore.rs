@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use karwan_store::Address;
-use karwan_store::backup::{restore, resume};
+use karwan_store::backup::restore;
+use karwan_store::operator::Operator;
 
 use crate::exit::{Failure, Outcome};
+use crate::operator::{recorded, said};
 use crate::progress::Progress;
 use crate::settings::{Flags, Settings};
 use crate::{backup, output, runtime};
@@ -16,12 +18,12 @@ use crate::{backup, output, runtime};
 ///
 /// Either way a new incarnation of the store begins: positions of the old one are answered
 /// with reset, and effects and relay are suspended until --resume, because a copy must
-/// not call the outside a second time.
+/// not call the outside a second time. That is recorded with who did it and why.
 ///
 /// Examples:
 ///   karwan restore --store sqlite:karwan.db karwan-monday.db
 ///   karwan restore --store postgres://admin@localhost/app
-///   karwan restore --store postgres://admin@localhost/app --resume
+///   karwan restore --store postgres://admin@localhost/app --resume --reason 'INC-7'
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -34,15 +36,22 @@ pub struct Args {
     #[arg(long, conflicts_with = "resume")]
     over: bool,
     /// Only let effects and relay of a restored store run again
-    #[arg(long)]
+    #[arg(long, requires = "reason")]
     resume: bool,
+    /// Who lets them run; otherwise the name of the user who runs this
+    #[arg(long, value_name = "NAME", value_parser = said, requires = "resume", conflicts_with = "file")]
+    actor: Option<String>,
+    /// Why; it is recorded with who did what and when
+    #[arg(long, value_name = "TEXT", value_parser = said, requires = "resume", conflicts_with = "file")]
+    reason: Option<String>,
 }
 
 pub fn run(args: &Args) -> Outcome {
     let address = Settings::load(&args.flags)?.store()?;
-    if args.resume {
+    if let Some(reason) = args.reason.as_ref().filter(|_| args.resume) {
+        let who = recorded(args.actor.as_deref(), reason);
         return runtime::block_on(async {
-            resume(&address).await?;
+            Operator::new(&address, Vec::new()).resume_store(&who).await?;
             output::data("effects and relay run again")?;
             Ok(ExitCode::SUCCESS)
         });

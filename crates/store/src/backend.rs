@@ -456,6 +456,16 @@ impl Backend {
         on_both!(self, store => store.park_lost(hold, from, end).await)
     }
 
+    /// The last number of the log that a relay has given up, or published after it had been refused.
+    pub async fn amended_to(&self, relay: &str) -> Result<Seq, Error> {
+        on_both!(self, store => store.amended_to(relay).await)
+    }
+
+    /// Those of these events that a relay has published after they had been refused, as they were published.
+    pub async fn published(&self, relay: &str, events: &[EventId]) -> Result<Vec<(EventId, String)>, Error> {
+        on_both!(self, store => store.published(relay, events).await)
+    }
+
     /// An event is parked no more.
     pub async fn unpark(&self, hold: &LaneHold, event: EventId) -> Result<(), Error> {
         on_both!(self, store => store.unpark(hold, event).await)

@@ -1,7 +1,8 @@
 //! Copies of a store, and what a restored one must not do by itself.
 //!
 //! A restored store is a new incarnation: positions of the old one are answered with *reset*, and effects and the relay
-//! start suspended, or a copy for staging would charge the production's cards.
+//! start suspended, or a copy for staging would charge the production's cards. Letting them go on is an operator's
+//! (`Operator::resume_store`).
 
 use std::path::Path;
 
@@ -35,13 +36,5 @@ pub async fn restore(address: &Address, from: &Path, over: bool, progress: Progr
     match address {
         Address::Sqlite(path) => sqlite::restore(path, from, progress).await,
         Address::Postgres(url) => postgres::restore(url, over).await,
-    }
-}
-
-/// Lets effects and the relay of a restored store run again.
-pub async fn resume(address: &Address) -> Result<(), Error> {
-    match address {
-        Address::Sqlite(path) => sqlite::resume(path).await,
-        Address::Postgres(url) => postgres::resume(url).await,
     }
 }

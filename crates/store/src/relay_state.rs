@@ -3,12 +3,15 @@
 //!
 //! A relay holds lane 0 of 1 of the pseudo-consumer `relay.<STREAM>`; parking, burying and leases are any consumer's.
 
+use std::collections::{HashMap, HashSet};
+
 use karwan_envelope::ids::EventId;
 
 use crate::consumer::{Dead, Lane};
 use crate::error::Error;
-use crate::log::Seq;
+use crate::log::{LogRow, Seq};
 use crate::relay::RelayTx;
+use crate::retention::DAYS_MIN;
 use crate::store::Store;
 use crate::write_set::{LaneHold, TenantBits};
 
@@ -34,6 +37,19 @@ pub struct StreamPlace {
     /// When that stream was made, milliseconds after 1970.
     pub created: i64,
 }
+
+/// Events that a relay does not publish as the log has them.
+#[derive(Debug, Default)]
+pub struct Amended {
+    /// Locked away, or set aside or deleted by an operator: they are not published.
+    pub given_up: HashSet<EventId>,
+    /// As they were published after they had been refused: somebody may have repaired them.
+    pub published: HashMap<EventId, String>,
+}
+
+/// Younger rows are published again to a stream that lost everything: an older event might be handled twice. A day less than
+/// consumers remember what they have handled: for those that come to the stream later.
+const PUBLISHED_AGAIN_MS: i64 = (DAYS_MIN as i64 - 1) * 24 * 60 * 60 * 1000;
 
 /// For so long what was retried is kept at least, however old it is: claims of what was logged long ago go with the next run of
 /// retention.
@@ -75,6 +91,12 @@ impl RelayTx {
     pub async fn lives(&self) -> Result<Vec<Life>, Error> {
         self.backend.lives().await
     }
+
+    /// The number of the log behind which rows are published again to a stream that has lost them, where a relay was at another one.
+    /// What lies behind that was never published: nobody has handled it, however old it is.
+    pub async fn published_again(&self, was_at: Seq, now_ms: i64) -> Result<Seq, Error> {
+        Ok(self.position_at(now_ms - PUBLISHED_AGAIN_MS).await?.seq.min(was_at))
+    }
 }
 
 impl Store {
@@ -89,9 +111,24 @@ impl Store {
     }
 
     /// A stream ends here: what was published to it after it was parked, and is not there, is parked again, due at once, as far as it
-    /// lies before a number of the log, from which the relay goes on. Answers how many.
+    /// lies before a number of the log, from which the relay goes on. What lies behind that number is published again when it is read,
+    /// as [`Self::amended`] has it. Answers how many were parked.
     pub async fn park_lost(&self, hold: &LaneHold, from: Seq, end: StreamPlace) -> Result<u64, Error> {
         self.shared.backend.park_lost(hold, from, end).await
+    }
+
+    /// The last number of the log at which a relay has something of which [`Self::amended`] knows.
+    pub async fn amended_to(&self, relay: &str) -> Result<Seq, Error> {
+        self.shared.backend.amended_to(relay).await
+    }
+
+    /// What of these rows a relay publishes not at all, or otherwise than they are in the log.
+    pub async fn amended(&self, relay: &str, rows: &[&LogRow]) -> Result<Amended, Error> {
+        let claims: Vec<_> = rows.iter().map(|row| row.claim()).collect();
+        let given_up = self.shared.backend.handled(relay, &claims).await?.into_iter().collect();
+        let events: Vec<EventId> = rows.iter().map(|row| row.event).collect();
+        let published = self.shared.backend.published(relay, &events).await?.into_iter().collect();
+        Ok(Amended { given_up, published })
     }
 
     /// For how long an event has been parked, in milliseconds by the store's clock; 0 where it is not.

@@ -6,12 +6,8 @@ use karwan_envelope::time::{Clock as _, SystemClock, Timestamp};
 use karwan_store::Observer;
 use karwan_store::log::Seq;
 use karwan_store::relay_state::{Kept, RelayState, kept};
-use karwan_store::retention::DAYS_MIN;
 
 use crate::exit::Failure;
-
-/// Older events are not published to a stream again that lost them: their consumers may have forgotten that they handled them.
-const AGAIN_DAYS: u32 = DAYS_MIN - 1;
 
 /// How a stream stands to what was saved of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,21 +87,23 @@ impl Seen {
     }
 
     /// Where its relay goes on, where that is not where it was: by the last message that the stream still has, else by what the
-    /// log has.
+    /// log has; behind what consumers may have forgotten, as the relay does.
     pub async fn goes_on(&self, store: &Observer) -> Result<Option<Seq>, Failure> {
         if !self.stand.went_backwards() {
             return Ok(None);
         }
         let relay = store.relay();
-        let Some(mark) = self.end.as_ref().and_then(|end| end.position) else {
-            let oldest = SystemClock.now().unix_ms() - i64::from(AGAIN_DAYS) * 24 * 60 * 60 * 1_000;
-            return Ok(Some(relay.position_at(oldest).await?.seq));
-        };
-        Ok(match kept(&relay.lives().await?, mark.incarnation) {
-            Kept::All => Some(mark.seq),
-            Kept::UpTo(copied) => Some(mark.seq.min(copied)),
-            Kept::Foreign => None,
-        })
+        let floor = relay.start().await?.seq;
+        let lives = relay.lives().await?;
+        let of_mark =
+            self.end.as_ref().and_then(|end| end.position).and_then(|mark| match kept(&lives, mark.incarnation) {
+                Kept::All => Some(mark.seq),
+                Kept::UpTo(copied) => Some(mark.seq.min(copied)),
+                Kept::Foreign => None,
+            });
+        let from = of_mark.unwrap_or(floor).max(floor);
+        let Some(saved) = self.saved.filter(|saved| from < saved.seq) else { return Ok(Some(from)) };
+        Ok(Some(from.max(relay.published_again(saved.seq, SystemClock.now().unix_ms()).await?)))
     }
 }
 

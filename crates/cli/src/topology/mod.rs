@@ -179,9 +179,28 @@ struct Wanted {
     followers: Followers,
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    replicas: Replicas,
+}
+
+/// How streams are kept that are made.
+#[derive(clap::Args)]
+pub struct Replicas {
     /// How many copies of each stream the cluster keeps
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
+    #[arg(long, value_name = "COPIES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
     replicas: u32,
+}
+
+impl Replicas {
+    /// Streams of which so many copies are kept. One that has more keeps them.
+    pub fn of(&self, topology: Topology) -> Topology {
+        topology.replicated(self.replicas)
+    }
+
+    /// As it is said on a command line; nothing where it is left out.
+    pub fn flag(&self) -> String {
+        if self.replicas == 1 { String::new() } else { format!(" --replicas {}", self.replicas) }
+    }
 }
 
 impl Wanted {
@@ -192,7 +211,7 @@ impl Wanted {
         let again = format!("karwan topology {verb}{}{broker}", settings.store_flag());
         let chosen = self.selection.chosen(store.as_ref(), &again)?;
         // Not those of the platform's list: they read a log wherever nobody has said otherwise.
-        Ok(self.followers.added(&chosen, false)?.replicated(self.replicas))
+        Ok(self.replicas.of(self.followers.added(&chosen, false)?))
     }
 }
 

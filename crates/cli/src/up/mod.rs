@@ -41,6 +41,7 @@ use tokio::net::TcpListener;
 use crate::exit::{Failure, Outcome};
 use crate::platforms::Name;
 use crate::settings::{BrokerFlags, Flags, Settings};
+use crate::topology::Replicas;
 use crate::{output, runtime};
 use error::Error;
 use logs::Form;
@@ -73,6 +74,8 @@ pub struct Args {
     flags: Flags,
     #[command(flatten)]
     broker: BrokerFlags,
+    #[command(flatten)]
+    replicas: Replicas,
     /// Only these services, with commas between
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     services: Vec<String>,
@@ -111,6 +114,7 @@ impl Args {
             again.push_str(&format!(" --services {}", self.services.join(",")));
         }
         again.push_str(&self.broker.flag());
+        again.push_str(&self.replicas.flag());
         Hints { asking, again }
     }
 }
@@ -134,7 +138,7 @@ pub fn run(args: &Args) -> Outcome {
         let stage = vendors::open(&place).await?;
         let work = work(args, &stage)?;
         let publishing = match args.broker.given(&settings)? {
-            Some(url) => Some(Publishing::begin(&store, url, name()).await?),
+            Some(url) => Some(Publishing::begin(&store, url, name(), &args.replicas).await?),
             None => None,
         };
         let public = format!("http://{}", listener.local_addr()?);

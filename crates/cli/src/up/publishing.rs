@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::away;
 use crate::exit::Failure;
+use crate::topology::Replicas;
 
 /// How long a broker that is away is left alone, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -129,8 +130,8 @@ struct Wanted {
 impl Publishing {
     /// Asks the broker once. What waiting does not mend (a wrong login, an old server) keeps the node from starting; a broker
     /// that is away does not.
-    pub async fn begin(store: &Store, url: String, name: String) -> Result<Self, Failure> {
-        let topology = Topology::of(store.catalogue());
+    pub async fn begin(store: &Store, url: String, name: String, replicas: &Replicas) -> Result<Self, Failure> {
+        let topology = replicas.of(Topology::of(store.catalogue()));
         let wanted = Wanted { store: store.clone(), url, name, topology };
         let (link, found) = match wanted.prepared().await {
             Ok(broker) => {

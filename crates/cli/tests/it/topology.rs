@@ -91,6 +91,21 @@ fn of_two_platforms_on_one_broker_the_second_is_told_to_go_elsewhere() {
     karwan(&melmastoon).exits(0).says("everything is as it should be");
 }
 
+/// A server that is alone keeps no copies, and says so.
+#[test]
+fn a_relay_asks_for_as_many_copies_of_a_stream_as_it_is_told() {
+    let Some(server) = nats().or_skip() else { return };
+    let (_folder, store) = crate::store::place::file();
+    let place = ["--platform", "melmastoon", "--store", &store, "--broker", &server.url()];
+    let of = [&["relay", "--services", "reservation-service"], &place[..]].concat();
+    karwan(&[&of[..], &["--replicas", "3"]].concat()).exits(1).says("replicas");
+    karwan(&[&of[..], &["--replicas", "6"]].concat()).exits(64).says("--replicas");
+    let data = crate::folder::Folder::new();
+    let data = data.at("data").to_str().expect("a path").to_owned();
+    let up = ["up", "--data", &data, "--port", "0", "--empty", "--broker", &server.url(), "--replicas", "3"];
+    karwan(&up).exits(1).says("replicas");
+}
+
 #[test]
 fn without_a_broker_the_ways_to_name_it_are_said() {
     karwan(&words("check", &[])).exits(64).says("which broker?").says("KARWAN_BROKER");

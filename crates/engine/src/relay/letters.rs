@@ -30,6 +30,9 @@ const PAGE: usize = 100;
 const IDLE: Duration = Duration::from_millis(500);
 /// How long a broker is left alone that takes nothing.
 const BROKER_DOWN: Duration = Duration::from_secs(5);
+/// So much is told of an error in a header; the store has all of it. A server counts headers as payload, and an event that just went
+/// through should do so as a letter.
+const ERROR_BYTES_MAX: usize = 512;
 
 /// See the module.
 pub(crate) struct Letters {
@@ -45,6 +48,7 @@ struct Ready {
     id: String,
     published: Published,
     attempts: String,
+    error: String,
     /// Who gave it up, and what.
     about: (String, Dead),
 }
@@ -137,10 +141,7 @@ impl Letters {
             for ((name, letter), told) in names.into_iter().zip(&ready).zip(told) {
                 match told {
                     Ok(()) => done.push(name),
-                    Err(error @ BrokerError::Refused { .. }) => {
-                        tracing::error!(consumer = %name.0, event = %name.1, error = %error, "a dead letter is in no topic: the broker will never take it; the store keeps it");
-                        done.push(name);
-                    }
+                    // One that is refused, too: it is told of for as long as the store has it, and may go when the broker takes more.
                     Err(error) => passed.kept.entry(letter.stream.clone()).or_insert((0, error)).0 += 1,
                 }
             }
@@ -188,6 +189,7 @@ impl Letters {
             id: format!("{consumer}:{}:{}", published.event_id, dead.at),
             published,
             attempts: dead.event.attempts.to_string(),
+            error: bounded(&dead.event.error),
             about: (consumer, dead),
         }))
     }
@@ -222,15 +224,25 @@ enum Topic {
     Anothers,
 }
 
+/// The beginning of an error that is long.
+fn bounded(error: &str) -> String {
+    const CUT: &str = "…";
+    if error.len() <= ERROR_BYTES_MAX {
+        return error.to_owned();
+    }
+    let ends = (0..=ERROR_BYTES_MAX - CUT.len()).rev().find(|end| error.is_char_boundary(*end));
+    format!("{}{CUT}", &error[..ends.unwrap_or_default()])
+}
+
 impl Ready {
     fn about(&self) -> [(&'static str, &str); 4] {
-        let (consumer, dead) = &self.about;
+        let (consumer, _) = &self.about;
         [
             ("Karwan-Consumer", consumer),
             ("Karwan-Attempts", &self.attempts),
             // As Pub/Sub names it, for tools that were written for it.
             ("googclient_deliveryattempt", &self.attempts),
-            ("Karwan-Error", &dead.event.error),
+            ("Karwan-Error", &self.error),
         ]
     }
 

@@ -86,9 +86,10 @@ pub fn resume(saved: Option<Saved>, end: End, lives: &[Life], floor: Seq) -> Res
             Kept::Foreign => Resume { from: kept_at, told: Told::Foreign },
             // What came with a copy was published by a life before, as far as the stream says; what is behind it is new.
             Kept::UpTo(copied) if position.seq > copied => {
-                Resume { from: copied, told: Told::Restored { lost: position.seq - copied } }
+                Resume { from: copied.max(floor), told: Told::Restored { lost: position.seq - copied } }
             }
-            Kept::UpTo(_) | Kept::All => Resume { from: position.seq, told },
+            // What retention has dropped since cannot be published again.
+            Kept::UpTo(_) | Kept::All => Resume { from: position.seq.max(floor), told },
         },
     }
 }
@@ -143,6 +144,12 @@ mod tests {
         check(saved(450, 9), End { created: 6, last: 0, message: Last::Gone }, 3, Told::WentBackwards);
         // Even where it has as many messages as the former one.
         check(saved(450, 9), End { created: 6, last: 9, message: at(70, 420) }, 420, Told::WentBackwards);
+    }
+
+    #[test]
+    fn a_stream_that_lost_more_than_the_log_still_has_gets_what_it_has() {
+        check(saved(450, 9), End { created: 5, last: 7, message: at(70, 2) }, 3, Told::WentBackwards);
+        check(saved(450, 9), End { created: 5, last: 7, message: at(1, 1) }, 3, Told::WentBackwards);
     }
 
     #[test]

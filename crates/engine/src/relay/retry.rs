@@ -28,6 +28,7 @@ impl Session<'_> {
         // What is new has its turn after as many.
         let due = self.lane.due(self.stream.shared.now_ms(), RETRIED_AT_ONCE);
         for event in due {
+            let Some(event) = self.still_waits(event).await? else { continue };
             // What is on its way is in the stream first: only then does the mark say the truth.
             self.flush().await?;
             let (tag, mark) = (self.outgoing.next_tag(), self.outgoing.scanned());
@@ -53,6 +54,18 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The event as the store has it now: an operator may have repaired it, or taken it away, and the broker does not ask.
+    async fn still_waits(&mut self, known: Parked) -> Result<Option<Parked>, Stop> {
+        let (lane, shared) = (&self.stream.lane, &self.stream.shared);
+        let head = shared.store.parked_head(lane, known.tenant, &known.key).await?;
+        let now = shared.now_ms();
+        if head.as_ref().is_some_and(|head| head.event == known.event && head.due.is_some_and(|due| due <= now)) {
+            return Ok(head);
+        }
+        self.lane.promote(&known, head);
+        Ok(None)
     }
 
     /// Parks an event that was refused, or locks it away; its key goes on without it then.

@@ -8,7 +8,7 @@ use karwan_broker::{Attributes, Error as BrokerError, Message, Publisher, Stream
 use karwan_envelope::time::Timestamp;
 use karwan_store::Listening;
 use karwan_store::consumer::Parked;
-use karwan_store::log::{LogRow, Seq};
+use karwan_store::log::{LogPage, LogRow, Seq};
 use karwan_store::stored::{self, Published};
 use karwan_store::write_set::LaneHold;
 use tokio::task::JoinHandle;
@@ -44,6 +44,8 @@ pub(super) struct Session<'a> {
     pub(super) created: i64,
     /// What was saved last, and when.
     saved: ((Seq, u64), Instant),
+    /// Behind this number nothing was given up, or published after it had been refused.
+    amended_to: Seq,
     listening: Listening,
 }
 
@@ -65,6 +67,7 @@ impl<'a> Session<'a> {
             incarnation: store.relay().incarnation(),
             created: created_ms(&end),
             saved: ((from, 0), Instant::now()),
+            amended_to: store.amended_to(&stream.lane.consumer).await?,
             listening: store.relay().listen(),
             stream,
         })
@@ -132,7 +135,8 @@ impl<'a> Session<'a> {
             let now = page.page.position;
             return Err(Stop::Store(karwan_store::Error::Reset { asked: page.after, now }));
         }
-        let ours = |row: &LogRow| self.stream.subjects.contains(&row.subject) && !self.lane.is_parked(row);
+        let page = &self.as_amended(page).await?;
+        let ours = |row: &LogRow| self.is_ours(row) && !self.lane.is_parked(row);
         let rows = page.page.rows.iter().enumerate().filter(|(_, row)| ours(row));
         let (behind, free): (Vec<_>, Vec<_>) = rows.partition(|(_, row)| self.lane.must_wait(row));
         if !behind.is_empty() {
@@ -148,6 +152,27 @@ impl<'a> Session<'a> {
         }
         self.outgoing.scan(page.page.position.seq);
         Ok(())
+    }
+
+    fn is_ours(&self, row: &LogRow) -> bool {
+        self.stream.subjects.contains(&row.subject)
+    }
+
+    /// A page without what was given up of it, and with what was repaired. Rows are read again where a stream has lost them: what an
+    /// operator has passed over, deleted or mended since is not published as it was.
+    async fn as_amended(&self, page: &Arc<Page>) -> Result<Arc<Page>, Stop> {
+        if page.after.seq >= self.amended_to {
+            return Ok(page.clone());
+        }
+        let rows: Vec<&LogRow> = page.page.rows.iter().filter(|row| self.is_ours(row)).collect();
+        let mut amended = self.stream.shared.store.amended(&self.hold.consumer, &rows).await?;
+        let kept = page.page.rows.iter().filter(|row| !amended.given_up.contains(&row.event)).cloned();
+        let rows = kept.map(|row| match amended.published.remove(&row.event) {
+            Some(envelope) => LogRow { envelope, ..row },
+            None => row,
+        });
+        let LogPage { position, more, .. } = page.page;
+        Ok(Arc::new(Page { after: page.after, page: LogPage { rows: rows.collect(), position, more } }))
     }
 
     /// Hands a row to the publisher; `mark` is how far the log lies behind it.
@@ -225,6 +250,7 @@ impl<'a> Session<'a> {
         let Stream { shared, lane, waiting_max, .. } = self.stream;
         let (revision, waiting) = waiting(&shared.store, lane, *waiting_max).await?;
         self.lane.know(waiting);
+        self.amended_to = shared.store.amended_to(&lane.consumer).await?;
         self.revision = revision;
         Ok(())
     }

@@ -9,7 +9,6 @@ use karwan_store::Position;
 use karwan_store::consumer::Lane;
 use karwan_store::log::Seq;
 use karwan_store::relay_state::{RelayState, StreamPlace};
-use karwan_store::retention::DAYS_MIN;
 use karwan_store::write_set::LaneHold;
 
 use super::pages::Pages;
@@ -27,10 +26,6 @@ const BROKER_DOWN: (Duration, Duration) = (Duration::from_millis(100), Duration:
 
 /// How long a paused relay waits before it asks whether it may go on.
 const PAUSED: Duration = Duration::from_secs(1);
-
-/// Younger rows are published again to a stream that lost everything: an older event might be handled twice. A day less than
-/// consumers remember what they have handled: for those that come to the stream later.
-const PUBLISHED_AGAIN_MS: i64 = (DAYS_MIN as i64 - 1) * 24 * 60 * 60 * 1000;
 
 /// A stream and what is published to it.
 pub(super) struct Stream {
@@ -113,7 +108,7 @@ impl Stream {
                 }
                 Err(Stop::LaneLost) => return,
                 Err(Stop::Suspended) => {
-                    tracing::warn!(stream = %self.name, "a restored store publishes nothing until `karwan restore --resume`");
+                    tracing::warn!(stream = %self.name, "a restored store publishes nothing until `karwan restore --resume --reason …`");
                     pause(BROKER_DOWN.1, stopping).await;
                 }
                 Err(Stop::Paused(reason)) => {
@@ -172,10 +167,8 @@ impl Stream {
         let floor = store.relay().start().await?.seq;
         let found = End { created: created_ms(&end), last: end.last_seq, message: last_message(&end) };
         let Resume { mut from, told } = resume(saved.as_ref().map(as_saved), found, &lives, floor);
-        if let Some(saved) = saved.filter(|_| matches!(told, Told::WentBackwards | Told::Foreign) && from == floor) {
-            let remembered = store.relay().position_at(self.shared.now_ms() - PUBLISHED_AGAIN_MS).await?.seq;
-            // What was never published nobody has handled, however old it is.
-            from = from.max(remembered.min(saved.seq));
+        if let Some(saved) = saved.filter(|saved| from < saved.seq) {
+            from = from.max(store.relay().published_again(saved.seq, self.shared.now_ms()).await?);
         }
         self.tell(told, from);
         if saved.is_some_and(|saved| from < saved.seq) {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use karwan_engine::{Answered, Call, Consumer, Engine, Performer, Received, Verdict, Work};
-use karwan_store::backup::{backup, restore, resume};
+use karwan_store::backup::{backup, restore};
 use karwan_store::{Address, Error, Repeated, Store, TenantTx, UnitId};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::fixture::Fixture;
+use crate::hand::who;
 use crate::shop::{OrderPlaced, context};
 use crate::vendor::{Asked, Mood, Vendor, charge, noted, performer, record};
 
@@ -182,7 +183,7 @@ async fn a_copy_calls_nobody(fixture: &Fixture, vendor: &Vendor, copy: &Address,
     fixture.clock.advance_ms(86_400_000);
     engine.settle().await.expect("it settles");
     assert_eq!(vendor.books().requests.len(), 1, "a copy calls nobody");
-    resume(owner).await.expect("it can be resumed");
+    karwan_store::Operator::new(owner, Vec::new()).resume_store(&who()).await.expect("it can be resumed");
     while noted_in(&store, "a").await.is_empty() || noted_in(&store, "b").await.is_empty() {
         tokio::task::yield_now().await;
     }

@@ -387,6 +387,11 @@ impl Fixture {
         notes.map(|notes| notes.note).unwrap_or_default()
     }
 
+    /// Lets a restored store call the outside and publish, as an operator does.
+    pub async fn resume_store(&self) {
+        crate::hand::operator(self).resume_store(&crate::hand::who()).await.expect("it can be resumed");
+    }
+
     /// Lets a suspended consumer go on, as an operator does.
     pub async fn resume(&self, consumer: &str) -> bool {
         karwan_store::consumer::resume(&self.owner, consumer).await.expect("it can be resumed")

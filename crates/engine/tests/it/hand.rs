@@ -78,4 +78,13 @@ impl Hand {
             None => Ok(self.operator.replay(&who(), self.name, (Place::Start, chosen), &|_, _| {}).await?),
         }
     }
+
+    /// Takes all claims back.
+    pub async fn try_clear(&self) -> Result<Moved, Error> {
+        let (place, whole) = (Place::Start, Chosen::default());
+        match &self.fed {
+            Some(fed) => fed.clear_inbox(&who(), place, &whole, &|_, _| {}).await,
+            None => Ok(self.operator.clear_inbox(&who(), self.name, (place, &whole), &|_, _| {}).await?),
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use karwan_engine::{Consumer, Engine, Policy, Received, Relay, Verdict, Work};
+use karwan_store::log::Filter;
 use karwan_store::operator::{Deed, Target, Who};
 use karwan_store::{Error, Operator, TenantTx};
 use karwan_testkit::nats::{Options, Server};
@@ -10,7 +11,7 @@ use karwan_testkit::nats::{Options, Server};
 use crate::fixture::{self, Fixture};
 use crate::logins::{guarded, login};
 use crate::processes::yard::until;
-use crate::relay::{broker, server, topology};
+use crate::relay::{broker, change, heal, server, topology};
 use crate::shop::{OrderPlaced, ParcelSent, context_of, sent};
 
 const NAME: &str = "sales-service.hopeless";
@@ -257,6 +258,56 @@ fn a_letter_is_published_once_also_where_its_mark_was_lost() {
         fixture.sql("UPDATE dead SET fed_at = NULL", "");
         until("its mark once more", async || (unfed().await == 0).then_some(())).await;
         assert_eq!(letters_in(&server, "SALES_DLQ").await, 1);
+        engine.stop().await;
+    });
+}
+
+/// Gives up orders at once, and says at length why.
+fn verbose() -> Consumer {
+    Consumer::new("sales-service", "hopeless")
+        .on(async |_: TenantTx, _: Received<OrderPlaced>| Ok::<_, Error>(Verdict::Dead("no room ".repeat(1_000))))
+        .on(async |_: TenantTx, _: Received<ParcelSent>| Ok::<_, Error>(Verdict::Dead("never".to_owned())))
+}
+
+/// A server counts headers as payload: the event went through, and so does its letter.
+#[test]
+fn a_letter_with_a_long_error_is_no_larger_than_the_server_takes() {
+    on_sqlite(async |fixture: Fixture| {
+        let options = Options { payload_bytes_max: Some(4_096), ..Options::default() };
+        let Some(server) = server(options) else { return };
+        let relay = Relay::new(broker(&server).await, topology());
+        let engine = fixture.start_work("n-1", Work::new().consumer(verbose()).relay(relay));
+        fixture.order(1, "o-1", 0).await;
+        given_up(&fixture, 1).await;
+        let told = letter(&server, "SALES_DLQ").await.remove("Karwan-Error").expect("it says why");
+        assert!(told.len() <= 512 && told.starts_with("no room no room") && told.ends_with('…'), "{told}");
+        assert_eq!(fixture.dead(NAME).await[0].event.error.len(), 8_000, "the store has all of it");
+        engine.stop().await;
+    });
+}
+
+/// It is in the store, and nothing says so but this: its topic lacks it until the broker takes larger messages.
+#[test]
+fn a_letter_that_is_refused_is_a_trouble_until_it_is_taken_and_holds_back_no_other() {
+    on_sqlite(async |fixture: Fixture| {
+        change(&fixture, 0..1, 1..=1).await;
+        let rows = fixture.store.relay().rows(0, i64::MAX, &Filter::default(), 1).await.expect("rows");
+        let most = u32::try_from(rows[0].envelope.len() + 900).expect("it is small");
+        let Some(server) = server(Options { payload_bytes_max: Some(most), ..Options::default() }) else { return };
+        let relay = Relay::new(broker(&server).await, topology());
+        let engine = fixture.start_work("n-1", Work::new().consumer(verbose()).relay(relay));
+        fixture.order(1, &"x".repeat(90), 0).await;
+        given_up(&fixture, 1).await;
+        let troubles = engine.relay_troubles();
+        let met = until("a trouble", async || troubles.now().into_iter().find(|it| it.stream == "SALES_DLQ")).await;
+        assert_eq!(met.code, "broker-refused");
+        send_parcel(&fixture).await;
+        until("the letter of a parcel", async || (letters_in(&server, "DELIVERY_DLQ").await == 1).then_some(())).await;
+        let unfed = fixture.store.dead_unfed(0, 10).await.expect("they can be asked for");
+        assert!(unfed.iter().any(|(_, dead)| dead.event.subject == "shop.sales.order.placed.v1"), "{unfed:?}");
+        heal(&server);
+        letter(&server, "SALES_DLQ").await;
+        until("no trouble", async || troubles.now().is_empty().then_some(())).await;
         engine.stop().await;
     });
 }

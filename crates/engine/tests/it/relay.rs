@@ -436,7 +436,14 @@ async fn an_event_is_locked_away_after_fifty_attempts_over_six_hours_and_not_bef
 }
 
 /// The first of an order's two revisions is locked away, the other one waits, and the broker was healed since; nobody relays.
-async fn locked_away(fixture: &Fixture) -> Option<(Server, Target)> {
+pub async fn locked_away(fixture: &Fixture) -> Option<(Server, Target)> {
+    let (server, target) = given_up(fixture).await?;
+    heal(&server);
+    Some((server, target))
+}
+
+/// The same where the broker still refuses both.
+pub async fn given_up(fixture: &Fixture) -> Option<(Server, Target)> {
     let (server, engine) = refused(fixture, 1).await?;
     until("both of its key", async || (parked(fixture).await.len() == 2).then_some(())).await;
     engine.stop().await;
@@ -451,7 +458,6 @@ async fn locked_away(fixture: &Fixture) -> Option<(Server, Target)> {
     let dead = until("what is locked away", dead).await;
     until("its successor's first attempt", async || (parked(fixture).await[0].attempts > 0).then_some(())).await;
     engine.stop().await;
-    heal(&server);
     Some((server, Target { consumer: "relay.SALES".to_owned(), event: dead.event.event }))
 }
 
@@ -460,7 +466,7 @@ pub fn refused_revisions(messages: &[Delivery]) -> Vec<i64> {
     revisions(messages).into_iter().find(|(order, _)| order.contains("xxx")).map(|it| it.1).unwrap_or_default()
 }
 
-fn desk(fixture: &Fixture) -> (Operator, Who) {
+pub fn desk(fixture: &Fixture) -> (Operator, Who) {
     let who = Who { actor: "ann".to_owned(), reason: "INC-7".to_owned() };
     (Operator::new(&fixture.owner, vec![shop::catalogue()]), who)
 }

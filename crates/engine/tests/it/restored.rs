@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use karwan_store::backup;
-
 use crate::fixture::Fixture;
 use crate::relay::{change, filled, revisions, server, start};
 
@@ -25,7 +23,7 @@ async fn what_was_published_after_the_backup_is_not_published_again_and_new_even
     engine.stop().await;
     let restored = fixture.restored(copy).await;
     change(&restored, 3..6, 1..=4).await;
-    backup::resume(&restored.owner).await.expect("it can be resumed");
+    restored.resume_store().await;
     let engine = start(&restored, &server, "n-2").await;
     let messages = filled(&server, "SALES", 30).await;
     assert_eq!(messages.len(), 30);
@@ -52,7 +50,7 @@ async fn rows_of_a_copy_that_were_never_published_are_published_from_it(fixture:
     change(&fixture, 0..3, 4..=6).await;
     let copy = fixture.back_up().await;
     let restored = fixture.restored(copy).await;
-    backup::resume(&restored.owner).await.expect("it can be resumed");
+    restored.resume_store().await;
     let engine = start(&restored, &server, "n-2").await;
     let messages = filled(&server, "SALES", 18).await;
     assert_eq!(messages.len(), 18);
@@ -70,7 +68,7 @@ async fn a_stream_that_lost_everything_gets_from_a_restored_store_what_it_has(fi
     server.kill();
     server.start_again_empty();
     let restored = fixture.restored(copy).await;
-    backup::resume(&restored.owner).await.expect("it can be resumed");
+    restored.resume_store().await;
     let engine = start(&restored, &server, "n-2").await;
     let messages = filled(&server, "SALES", 9).await;
     crate::relay::assert_whole(&messages, 3, 3);

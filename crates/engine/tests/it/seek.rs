@@ -181,6 +181,8 @@ async fn a_consumer_that_only_goes_forward_is_not_sent_back(fixture: Fixture) {
     assert!(matches!(back, Err(FedError::Store(Error::ForwardOnly { asked: 0, .. }))), "{back:?}");
     let again = hand.try_replay(&Chosen::default()).await;
     assert!(matches!(again, Err(FedError::Store(Error::ForwardOnly { .. }))), "{again:?}");
+    let cleared = hand.try_clear().await;
+    assert!(matches!(cleared, Err(FedError::Store(Error::ForwardOnly { .. }))), "{cleared:?}");
     fixture.order(1, "b", 1).await;
     // What is not in its stream yet does not lie before the end.
     fixture.end().await;

@@ -81,6 +81,8 @@ pub enum Verb {
     ForgetSubject,
     /// The beginning of the log was dropped.
     DropLog,
+    /// Calls to the outside and relays of a restored store run again.
+    ResumeStore,
 }
 
 /// A recorded action.
@@ -136,7 +138,7 @@ pub struct ActionPage {
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Retry,
         Self::Repair,
         Self::Skip,
@@ -154,6 +156,7 @@ impl Verb {
         Self::Forget,
         Self::ForgetSubject,
         Self::DropLog,
+        Self::ResumeStore,
     ];
 
     /// Its name.
@@ -176,6 +179,7 @@ impl Verb {
             Self::Forget => "forget",
             Self::ForgetSubject => "forget-subject",
             Self::DropLog => "drop-log",
+            Self::ResumeStore => "resume-store",
         }
     }
 

@@ -50,7 +50,7 @@ impl Operator {
             Deed::Repair { payload, out_of_order } => {
                 let repaired = self.repaired(&mut desk, &found, payload).await?;
                 let detail = retry(&mut desk, &repaired, lane, *out_of_order).await?;
-                put_envelope(&mut desk, &repaired).await?;
+                put_envelope(&mut desk, &repaired, lane).await?;
                 detail
             }
             Deed::Skip => set_aside(&mut desk, &found, State::Skipped, None).await?,
@@ -159,10 +159,12 @@ async fn retry(desk: &mut Desk, found: &Found, lane: i64, out_of_order: bool) ->
     }
 }
 
-async fn put_envelope(desk: &mut Desk, found: &Found) -> Result<(), Error> {
+/// A parked letter has another envelope. Whoever holds its lane has the former one in memory, and takes the lane anew.
+async fn put_envelope(desk: &mut Desk, found: &Found, lane: i64) -> Result<(), Error> {
     let target = &found.letter.target;
     let sql = "UPDATE karwan.parked SET envelope = $3 WHERE consumer = $1 AND event_id = $2";
-    desk.run(sql, values![target.consumer.as_str(), target.event, found.envelope.as_str()]).await.map(drop)
+    desk.run(sql, values![target.consumer.as_str(), target.event, found.envelope.as_str()]).await?;
+    desk.unseat(&target.consumer, lane).await
 }
 
 /// Takes a letter out of the way: it is claimed, so that its key goes on and nobody reads it again.
@@ -239,6 +241,7 @@ async fn delete(desk: &mut Desk, found: &Found, who: &Who, sign_off: &str) -> Re
     }
     // Why it failed stays, as the record of it does; what was in it goes.
     desk.run("DELETE FROM karwan.repair WHERE consumer = $1 AND event_id = $2", names).await?;
+    desk.run("DELETE FROM karwan.retried WHERE consumer = $1 AND event_id = $2", names).await?;
     let sha256 = quarantine::sha256(&found.envelope);
     let state = found.letter.state.name();
     Ok(

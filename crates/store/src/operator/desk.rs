@@ -187,6 +187,15 @@ impl Desk {
         self.run(sql, values![consumer, lane]).await.map(drop)
     }
 
+    /// Calls to the outside and relays of this store run again.
+    pub async fn resume_store(&mut self) -> Result<(), Error> {
+        let sql = match self {
+            Self::Sqlite(_) => "UPDATE meta SET suspended = false",
+            Self::Postgres(_) => "SELECT karwan.resume()",
+        };
+        self.run(sql, &[]).await.map(drop)
+    }
+
     /// Records an action, and raises the revision of its consumer; answers its number.
     pub async fn record(&mut self, who: &Who, verb: Verb, touched: &Touched<'_>) -> Result<i64, Error> {
         let Touched { consumer, tenant, key, event, detail } = touched;

@@ -62,11 +62,12 @@ impl Operator {
         let decide = |found: &Found| {
             let decided = match again {
                 Again::Seek => moved(consumer, found, from, Some(holder(who))),
-                Again::Clear => stays(found, Verb::ClearInbox),
-                Again::Replay if found.declared.forward_only => {
+                // Without its claims it would handle them again wherever it reads them.
+                Again::Clear | Again::Replay if found.declared.forward_only => {
                     let position = found.lanes.iter().copied().max().unwrap_or_default();
                     Err(Error::ForwardOnly { consumer: consumer.to_owned(), position, asked: from })
                 }
+                Again::Clear => stays(found, Verb::ClearInbox),
                 Again::Replay => stays(found, Verb::Replay),
             }?;
             now.clone_from(&decided.to);

@@ -52,6 +52,22 @@ async fn later(desk: &mut Desk, found: &Found) -> Result<Option<String>, Error> 
          AND NOT EXISTS (SELECT 1 FROM karwan.action x WHERE x.consumer = $4 AND x.event_id = l.event_id AND x.verb = 'delete')
          ORDER BY l.seq LIMIT 1"
     );
-    let ran = desk.row(&sql, values![*tenant, key, *seq, consumer]).await?;
-    Ok(ran.map(|row| format!("event {} of its key was handled after it", row.event(1))))
+    if let Some(row) = desk.row(&sql, values![*tenant, key, *seq, consumer]).await? {
+        return Ok(Some(format!("event {} of its key was handled after it", row.event(1))));
+    }
+    if consumer.starts_with(RELAYS) { Ok(None) } else { forgotten(desk, found).await }
+}
+
+/// A later event of which nobody knows any more whether it ran: claims are kept for fewer days than letters.
+async fn forgotten(desk: &mut Desk, found: &Found) -> Result<Option<String>, Error> {
+    let Letter { target, seq, tenant, key, .. } = &found.letter;
+    let sql = "SELECT l.seq, l.event_id FROM karwan.log l WHERE l.tenant_id = $1 AND l.key = $2 AND l.seq > $3
+         AND l.seq <= (SELECT max(up_to) FROM karwan.pruned WHERE what = 'inbox')
+         AND NOT EXISTS (SELECT 1 FROM karwan.parked p WHERE p.consumer = $4 AND p.event_id = l.event_id)
+         AND NOT EXISTS (SELECT 1 FROM karwan.dead d WHERE d.consumer = $4 AND d.event_id = l.event_id)
+         AND NOT EXISTS (SELECT 1 FROM karwan.aside a WHERE a.consumer = $4 AND a.event_id = l.event_id)
+         AND NOT EXISTS (SELECT 1 FROM karwan.action x WHERE x.consumer = $4 AND x.event_id = l.event_id AND x.verb = 'delete')
+         ORDER BY l.seq LIMIT 1";
+    let row = desk.row(sql, values![*tenant, key.as_str(), *seq, target.consumer.as_str()]).await?;
+    Ok(row.map(|row| format!("whether event {} of its key was handled after it is not kept any more", row.event(1))))
 }

@@ -1,4 +1,4 @@
-//! Keys and consumers that an operator stops and lets go on, and notes.
+//! Keys and consumers that an operator stops and lets go on, restored stores that go on, and notes.
 
 use serde_json::json;
 
@@ -45,7 +45,7 @@ impl Operator {
     pub async fn pause_consumer(&self, who: &Who, consumer: &str) -> Result<bool, Error> {
         who.signed()?;
         let mut desk = self.desk().await?;
-        let reason = format!("paused by {}: {}", who.actor, who.reason);
+        let reason = pause_reason(who);
         let now = desk.now().await?;
         let sql = "INSERT INTO karwan.suspension (consumer, reason, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         let paused = desk.run(sql, values![consumer, reason.as_str(), now]).await? > 0;
@@ -58,6 +58,16 @@ impl Operator {
         let mut desk = self.desk().await?;
         let resumed = desk.run("DELETE FROM karwan.suspension WHERE consumer = $1", values![consumer]).await? > 0;
         of_consumer(desk, who, Verb::ResumeConsumer, consumer, resumed).await
+    }
+
+    /// Lets calls to the outside and relays of a restored store run again.
+    pub async fn resume_store(&self, who: &Who) -> Result<i64, Error> {
+        who.signed()?;
+        let mut desk = self.desk().await?;
+        desk.resume_store().await?;
+        let action = desk.record(who, Verb::ResumeStore, &Touched::default()).await?;
+        desk.commit().await?;
+        Ok(action)
     }
 
     /// Writes something down about a letter: the note of an incident. Answers the number of the action.
@@ -79,6 +89,11 @@ impl Operator {
         desk.commit().await?;
         Ok(action)
     }
+}
+
+/// Why a consumer is suspended that somebody has stopped.
+pub(super) fn pause_reason(who: &Who) -> String {
+    format!("paused by {}: {}", who.actor, who.reason)
 }
 
 /// Records what was done to a key, where anything was.

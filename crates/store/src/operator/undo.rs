@@ -10,6 +10,7 @@ use super::find::{Found, Place};
 use super::letter::{Letter, State, Target};
 use super::list::action_numbered;
 use super::order::in_order;
+use super::pause::pause_reason;
 use crate::error::Error;
 use crate::write_set::TenantBits;
 
@@ -29,12 +30,17 @@ impl Operator {
             Verb::Retry => take_back_retry(&mut desk, &done).await?,
             Verb::PauseKey => {
                 let (consumer, tenant, key) = key_of(&done)?;
-                let sql = "DELETE FROM karwan.paused_key WHERE consumer = $1 AND tenant_id = $2 AND key = $3";
-                changed(&done, desk.run(sql, values![consumer, tenant, key]).await?)?;
+                still_pauses(&mut desk, &done, Verb::ResumeKey).await?;
+                let sql = "DELETE FROM karwan.paused_key WHERE consumer = $1 AND tenant_id = $2 AND key = $3
+                           AND actor = $4 AND reason = $5";
+                let values = values![consumer, tenant, key, done.who.actor.as_str(), done.who.reason.as_str()];
+                changed(&done, desk.run(sql, values).await?)?;
             }
             Verb::PauseConsumer => {
-                let sql = "DELETE FROM karwan.suspension WHERE consumer = $1";
-                changed(&done, desk.run(sql, values![done.consumer.as_deref()]).await?)?;
+                still_pauses(&mut desk, &done, Verb::ResumeConsumer).await?;
+                let sql = "DELETE FROM karwan.suspension WHERE consumer = $1 AND reason = $2";
+                let reason = pause_reason(&done.who);
+                changed(&done, desk.run(sql, values![done.consumer.as_deref(), reason.as_str()]).await?)?;
             }
             Verb::Seek | Verb::Forget => {
                 let consumer = done.consumer.as_deref().unwrap_or("CONSUMER");
@@ -49,7 +55,8 @@ impl Operator {
             | Verb::ResumeConsumer
             | Verb::ClearInbox
             | Verb::ForgetSubject
-            | Verb::DropLog) => return Err(cannot(action, format!("a {} is not undone here", verb.name()))),
+            | Verb::DropLog
+            | Verb::ResumeStore) => return Err(cannot(action, format!("a {} is not undone here", verb.name()))),
         }
         let touched = Touched {
             consumer: done.consumer.as_deref(),
@@ -90,6 +97,19 @@ impl Operator {
         }
         let sql = "DELETE FROM karwan.aside WHERE consumer = $1 AND event_id = $2";
         desk.run(sql, values![target.consumer.as_str(), target.event]).await.map(drop)
+    }
+}
+
+/// Refuses where a pause was ended since: what stops the consumer or the key now is somebody else's. An undo of a later pause ends
+/// that one, and is among the actions too.
+async fn still_pauses(desk: &mut Desk, done: &Action, resume: Verb) -> Result<(), Error> {
+    let sql = "SELECT id FROM karwan.action WHERE id > $1 AND verb IN ($2, $3) AND consumer = $4
+               AND coalesce(key, '') = $5 AND ($5 = '' OR tenant_id = $6) ORDER BY id LIMIT 1";
+    let key = done.key.as_deref().unwrap_or_default();
+    let values = values![done.id, resume.name(), done.verb.name(), done.consumer.as_deref(), key, done.tenant];
+    match desk.row(sql, values).await? {
+        Some(row) => Err(cannot(done.id, format!("it was ended since: action {} came after it", row.int(0)))),
+        None => Ok(()),
     }
 }
 

@@ -57,20 +57,10 @@ pub(crate) async fn restore(url: &str, over: bool) -> Result<Copied, Error> {
             format!("the restored log ends at {life}-{}", row.get::<_, i64>(1)),
             format!("incarnation {life} has begun: positions of the one before are answered with reset"),
         ],
-        to_do: vec!["effects and relay are suspended; `karwan restore --store … --resume` lets them run".to_owned()],
+        to_do: vec![
+            "effects and relay are suspended; `karwan restore --store … --resume --reason …` lets them run".to_owned(),
+        ],
     })
-}
-
-/// Lets effects and the relay run again.
-pub(crate) async fn resume(url: &str) -> Result<(), Error> {
-    let target = Target::parse(url)?;
-    let client = target.connect().await?;
-    wear(&client, Hat::Maintenance).await;
-    client
-        .execute("SELECT karwan.resume()", &[])
-        .await
-        .map(drop)
-        .map_err(|cause| maintenance_error(&target.shown, cause))
 }
 
 pub(crate) async fn resume_consumer(url: &str, consumer: &str) -> Result<bool, Error> {

@@ -151,7 +151,7 @@ async fn incarnation(client: &Client) -> Result<Check, tokio_postgres::Error> {
     let row = client.query_opt(sql, &[]).await?;
     let (number, suspended, home) =
         row.map_or((0, false, true), |row| (row.get::<_, i64>(0), row.get(1), row.get::<_, bool>(2)));
-    let remedy = "if this is not a copy: `karwan restore --store … --resume`";
+    let remedy = "if this is not a copy: `karwan restore --store … --resume --reason …`";
     Ok(if !home {
         let found =
             format!("a copy of incarnation {number} that nobody has opened: the next start begins another, suspended");

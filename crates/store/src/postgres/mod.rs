@@ -50,7 +50,7 @@ use crate::store::Options;
 use connect::{Hat, Life, Target, pool_error};
 use log::Watch;
 
-pub(crate) use backup::{backup, restore, resume, resume_consumer};
+pub(crate) use backup::{backup, restore, resume_consumer};
 pub(crate) use connect::connect;
 pub(crate) use desk::Desk;
 pub(crate) use doctor::doctor;

@@ -116,6 +116,22 @@ impl Postgres {
         Ok(lost)
     }
 
+    pub async fn amended_to(&self, relay: &str) -> Result<Seq, Error> {
+        let client = self.relay().await?;
+        let sql = "SELECT coalesce(max(seq), 0) FROM (SELECT seq FROM karwan.inbox WHERE consumer = $1
+                   UNION ALL SELECT seq FROM karwan.retried WHERE consumer = $1) AS amended";
+        let statement = client.prepare_cached(sql).await.map_err(|cause| self.error(cause))?;
+        Ok(client.query_one(&statement, &[&relay]).await.map_err(|cause| self.error(cause))?.get(0))
+    }
+
+    pub async fn published(&self, relay: &str, events: &[EventId]) -> Result<Vec<(EventId, String)>, Error> {
+        let client = self.relay().await?;
+        let events: Vec<Uuid> = events.iter().map(|event| Uuid::from_u128(event.bits())).collect();
+        let sql = "SELECT event_id, envelope FROM karwan.retried WHERE consumer = $1 AND event_id = ANY ($2)";
+        let rows = client.query(sql, &[&relay, &events]).await.map_err(|cause| self.error(cause))?;
+        Ok(rows.iter().map(|row| (EventId::from_bits(row.get::<_, Uuid>(0).as_u128()), row.get(1))).collect())
+    }
+
     pub async fn parked_ms(&self, consumer: &str, event: EventId) -> Result<i64, Error> {
         let client = self.relay().await?;
         let sql = "SELECT (extract(epoch FROM clock_timestamp() - at) * 1000)::bigint FROM karwan.parked

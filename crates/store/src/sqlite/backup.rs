@@ -49,18 +49,8 @@ pub(super) fn restore(path: &Path, from: &Path, progress: Progress<'_>) -> Resul
         "a new life has begun: positions of the one before are answered with reset".to_owned(),
         "effects and relay are suspended".to_owned(),
     ];
-    let resume = format!("karwan restore --store {} --resume", name(&path));
+    let resume = format!("karwan restore --store {} --resume --reason …", name(&path));
     Ok(Copied { done, to_do: vec![format!("once this is the store that may call the outside: {resume}")] })
-}
-
-/// Lets effects and relay run again.
-pub(super) fn resume(path: &Path) -> Result<(), Error> {
-    let path = &file::absolute(path)?;
-    file::must_exist(path)?;
-    let connection = file::writer(path)?;
-    file::admitted(path, &connection)?;
-    connection.execute("UPDATE meta SET suspended = false", []).map_err(|error| said(path, error))?;
-    Ok(())
 }
 
 /// Copies a store under a new name; `change` is made before the copy appears. Answers the pages.

@@ -47,7 +47,7 @@ fn life(path: &Path, meta: Meta) -> Check {
     if !meta.suspended {
         return Check::good("incarnation", found);
     }
-    let remedy = format!("once it may call the outside: karwan restore --store {} --resume", name(path));
+    let remedy = format!("once it may call the outside: karwan restore --store {} --resume --reason …", name(path));
     Check::not_good("incarnation", Health::Warning, format!("{found}, effects and relay suspended"), remedy)
 }
 

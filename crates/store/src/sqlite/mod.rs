@@ -491,7 +491,3 @@ pub(crate) async fn resume_consumer(path: &Path, consumer: &str) -> Result<bool,
     file::admitted(&path, &connection)?;
     consumer::resume(&connection, consumer).map_err(|fault| fault.error(&path))
 }
-
-pub(crate) async fn resume(path: &Path) -> Result<(), Error> {
-    backup::resume(path)
-}

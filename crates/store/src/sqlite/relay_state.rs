@@ -125,11 +125,39 @@ impl Sqlite {
             forget_retried(connection, &hold, now)?;
             let values = params![hold.consumer, from, end.seq, end.created, now];
             let lost = connection.prepare_cached(include_str!("park_lost.sql"))?.execute(values)?;
-            let sql = "DELETE FROM retried WHERE consumer = ?1 AND (stream_created <> ?3 OR stream_seq > ?2)";
-            connection.prepare_cached(sql)?.execute(params![hold.consumer, end.seq, end.created])?;
+            let sql =
+                "DELETE FROM retried WHERE consumer = ?1 AND seq <= ?4 AND (stream_created <> ?3 OR stream_seq > ?2)";
+            connection.prepare_cached(sql)?.execute(params![hold.consumer, end.seq, end.created, from])?;
+            let sql = "UPDATE retried SET stream_seq = 0, stream_created = ?2 WHERE consumer = ?1 AND seq > ?3";
+            connection.prepare_cached(sql)?.execute(params![hold.consumer, end.created, from])?;
             Ok(lost as u64)
         };
         self.write(write).await
+    }
+
+    pub async fn amended_to(&self, relay: &str) -> Result<Seq, Error> {
+        let relay = relay.to_owned();
+        let read = move |connection: &rusqlite::Connection| {
+            let sql = "SELECT coalesce(max(seq), 0) FROM (SELECT seq FROM inbox WHERE consumer = ?1
+                       UNION ALL SELECT seq FROM retried WHERE consumer = ?1)";
+            Ok(connection.prepare_cached(sql)?.query_row([&relay], |row| row.get(0))?)
+        };
+        self.read(read).await
+    }
+
+    pub async fn published(&self, relay: &str, events: &[EventId]) -> Result<Vec<(EventId, String)>, Error> {
+        let (relay, events) = (relay.to_owned(), events.to_vec());
+        let read = move |connection: &rusqlite::Connection| {
+            let sql = "SELECT envelope FROM retried WHERE consumer = ? AND event = ?";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut published = Vec::new();
+            for event in events {
+                let found = statement.query_row(params![relay, event.bits().to_be_bytes()], |row| row.get(0));
+                published.extend(found.optional()?.map(|envelope: String| (event, envelope)));
+            }
+            Ok(published)
+        };
+        self.read(read).await
     }
 
     pub async fn parked_ms(&self, consumer: &str, event: EventId) -> Result<i64, Error> {

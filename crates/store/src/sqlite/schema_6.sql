@@ -13,7 +13,8 @@ CREATE TABLE retried (
     key            TEXT NOT NULL,
     -- As it was published: it may have been repaired.
     envelope       TEXT NOT NULL,
-    -- Its number in the stream, and when that stream was made, milliseconds after 1970.
+    -- Its number in the stream, 0 where it was published in its place of the log; and when that stream was made, milliseconds
+    -- after 1970.
     stream_seq     INTEGER NOT NULL,
     stream_created INTEGER NOT NULL,
     at             INTEGER NOT NULL,

@@ -20,7 +20,7 @@ fn a_dump_that_was_restored_starts_a_new_life_with_effects_suspended() {
     karwan(&["log", "tail", "--store", &copy.url(), "--from", "1-1"]).exits(1).says("docs/errors/store-reset.md");
     let rows = karwan(&["log", "tail", "--store", &copy.url()]).exits(0);
     assert_eq!(rows.stdout.lines().count(), 2);
-    karwan(&["restore", "--store", &copy.url(), "--resume"]).exits(0).prints("run again");
+    karwan(&["restore", "--store", &copy.url(), "--resume", "--reason", "INC-7"]).exits(0).prints("run again");
     karwan(&["doctor", "--store", &copy.url_as(&place.login)]).exits(0).prints("ok   incarnation: incarnation ");
 }
 
@@ -44,7 +44,7 @@ fn a_copy_that_nobody_has_opened_is_named_and_can_be_resumed_at_once() {
     server.restore(copy.name(), &server.dump(place.database.name()).expect("it is dumped")).expect("it is restored");
     let doctor = || karwan(&["doctor", "--store", &copy.url_as(&place.login)]).exits(0);
     doctor().prints("that nobody has opened");
-    karwan(&["restore", "--store", &copy.url(), "--resume"]).exits(0).prints("run again");
+    karwan(&["restore", "--store", &copy.url(), "--resume", "--reason", "INC-7"]).exits(0).prints("run again");
     doctor().prints("ok   incarnation: incarnation ");
 }
 
@@ -74,7 +74,8 @@ fn a_file_is_copied_and_put_in_the_place_of_another() {
         |store: &str| karwan(&["log", "stats", "--store", store, "--format", "json"]).exits(0).json()["end"].clone();
     assert_ne!(end(&address), end(&restored), "a restored store is another life");
     karwan(&["doctor", "--store", &restored]).exits(0).prints("suspended");
-    karwan(&["restore", "--store", &restored, "--resume"]).exits(0);
+    karwan(&["restore", "--store", &restored, "--resume", "--reason", "INC-7"]).exits(0);
+    karwan(&["dlq", "actions", "--store", &restored]).exits(0).prints("resume-store").prints("INC-7");
     let healthy = karwan(&["doctor", "--store", &restored]).exits(0);
     assert!(!healthy.stdout.contains("suspended"), "{}", healthy.stdout);
 }

@@ -164,6 +164,7 @@ fn a_wrong_topic_gets_a_suggestion_and_where_nothing_is_meant_nothing_is_recorde
     scene.karwan(&[&seek, &asked[..]].concat()).exits(1).says(&meant);
     scene.sql("UPDATE declared SET forward_only = 1");
     replay(&["--topic", SUBJECT]).exits(0).prints("nothing to replay: no consumer of this topic goes back");
+    scene.karwan(&[&clear, &asked[..]].concat()).exits(1).says("only goes forward");
     assert_eq!((scene.places(), scene.count("SELECT count(*) FROM action")), ((3, 3), 0));
 }
 

@@ -20,6 +20,8 @@ GRANT SELECT ON karwan.action, karwan.paused_key, karwan.revision, karwan.select
     karwan.relay TO karwan_relay, karwan_maintenance;
 GRANT INSERT, UPDATE, DELETE ON karwan.attempt, karwan.relay TO karwan_relay;
 GRANT SELECT, INSERT, UPDATE, DELETE ON karwan.retried TO karwan_relay;
+-- What an operator deletes is nowhere any more.
+GRANT SELECT, DELETE ON karwan.retried TO karwan_maintenance;
 GRANT INSERT, UPDATE, DELETE ON karwan.parked, karwan.dead, karwan.inbox, karwan.paused_key, karwan.revision, karwan.selection,
     karwan.aside, karwan.attempt, karwan.suspension TO karwan_maintenance;
 -- A node stops a consumer that fails for every key; it may stop a key too, and says so as an operator does.
@@ -65,7 +67,7 @@ GRANT EXECUTE ON FUNCTION karwan.check_lane(text, integer, bigint), karwan.key_n
 
 -- The view of the documents' outbox table, for operators. A topic is carried by the relay that is called like its service:
 -- by the service's name, or by a segment of the topic. When a row was published is not kept; it is told by when it was
--- logged. What a relay gave up is in quarantine, and not published.
+-- logged. What a relay gave up is in quarantine, and not published; nor is what an operator has set aside or deleted there.
 CREATE OR REPLACE VIEW karwan.outbox WITH (security_invoker = true) AS
 WITH carrier AS (
     SELECT DISTINCT ON (s.id) s.id AS subject, r.consumer, r.position
@@ -87,14 +89,17 @@ SELECT l.event_id AS id,
        l.tenant_id || ':' || l.key AS ordering_key,
        karwan.as_jsonb(l.envelope) AS envelope,
        coalesce(karwan.as_jsonb(l.envelope) ->> 'idempotencyKey', karwan.as_jsonb(l.envelope) ->> 'dedupKey') AS idempotency_key,
-       coalesce(p.attempts, d.attempts, 0) AS attempts,
-       coalesce(p.error, d.error) AS last_error,
-       CASE WHEN p.event_id IS NULL AND d.event_id IS NULL AND l.seq <= r.position THEN l.at END AS published_at
+       coalesce(p.attempts, d.attempts, a.attempts, 0) AS attempts,
+       coalesce(p.error, d.error, a.error) AS last_error,
+       CASE WHEN p.event_id IS NULL AND d.event_id IS NULL AND a.event_id IS NULL AND l.seq <= r.position
+             AND NOT EXISTS (SELECT FROM karwan.action x WHERE x.consumer = r.consumer AND x.event_id = l.event_id AND x.verb = 'delete')
+            THEN l.at END AS published_at
 FROM karwan.log l
 JOIN karwan.subject s ON s.id = l.subject
 LEFT JOIN carrier r ON r.subject = l.subject
 LEFT JOIN karwan.parked p ON p.consumer = r.consumer AND p.event_id = l.event_id
-LEFT JOIN karwan.dead d ON d.consumer = r.consumer AND d.event_id = l.event_id;
+LEFT JOIN karwan.dead d ON d.consumer = r.consumer AND d.event_id = l.event_id
+LEFT JOIN karwan.aside a ON a.consumer = r.consumer AND a.event_id = l.event_id;
 GRANT SELECT ON karwan.outbox TO karwan_relay, karwan_maintenance;
 
 -- The view of the documents' inbox table, for operators. A claim keeps what must be unique and nothing more: its topic is told

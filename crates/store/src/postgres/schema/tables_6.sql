@@ -20,7 +20,8 @@ CREATE TABLE karwan.retried (
     key            text        NOT NULL,
     -- As it was published: it may have been repaired.
     envelope       text        NOT NULL,
-    -- Its number in the stream, and when that stream was made, milliseconds after 1970.
+    -- Its number in the stream, 0 where it was published in its place of the log; and when that stream was made, milliseconds
+    -- after 1970.
     stream_seq     bigint      NOT NULL,
     stream_created bigint      NOT NULL,
     at             timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -2,10 +2,11 @@
 
 use std::sync::Mutex;
 
-use karwan_store::backup::{backup, restore, resume};
+use karwan_store::backup::{backup, restore};
 use karwan_store::doctor::{Health, doctor};
 use karwan_store::log::Filter;
-use karwan_store::{Address, Error, Options, Store, TenantTx};
+use karwan_store::operator::{ActionFilter, Who};
+use karwan_store::{Address, Error, Operator, Options, Store, TenantTx};
 
 use crate::fixture::{Fixture, Folder, log, run, sqlite};
 use crate::shop::{self, Order, order};
@@ -66,7 +67,14 @@ fn a_restored_store_is_another_life_suspended_with_the_same_rows() {
         assert!(matches!(&reset, Err(Error::Reset { asked, .. }) if *asked == position), "{reset:?}");
         assert_eq!(log(&store).await.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), ["o-1"]);
         drop(store);
-        resume(&address).await.expect("it can be resumed");
+        let operator = Operator::new(&address, Vec::new());
+        let nobody = Who { actor: String::new(), reason: "INC-7".to_owned() };
+        let unsigned = operator.resume_store(&nobody).await;
+        assert!(matches!(unsigned, Err(Error::Unsigned { .. })), "{unsigned:?}");
+        let ann = Who { actor: "ann".to_owned(), ..nobody };
+        let action = operator.resume_store(&ann).await.expect("it can be resumed");
+        let done = operator.actions(&ActionFilter::default(), None, 1).await.expect("they are kept").actions.remove(0);
+        assert_eq!((done.id, done.verb.name(), done.who), (action, "resume-store", ann));
         let resumed = doctor(&address, 0).await.expect("it can be looked at");
         assert!(resumed.iter().all(|check| check.name != "incarnation" || check.health == Health::Good), "{resumed:?}");
     });

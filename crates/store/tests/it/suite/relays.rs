@@ -1,9 +1,11 @@
 //! What a relay keeps of its stream, and which dead letters wait for their topic.
 
-use karwan_store::Error;
+use std::collections::BTreeMap;
+
 use karwan_store::consumer::{Dead, Lane, Parked};
 use karwan_store::relay_state::{RelayState, StreamPlace};
 use karwan_store::write_set::LaneHold;
+use karwan_store::{Error, Store};
 
 use crate::fixture::Fixture;
 
@@ -14,6 +16,8 @@ on_both! {
     a_dead_letter_waits_for_its_topic_until_it_is_told,
     what_a_stream_has_lost_is_parked_again_as_it_was_published_and_what_the_log_brings_again_is_not,
     what_was_published_long_ago_is_not_published_again,
+    what_was_given_up_since_it_was_published_is_not_published_again,
+    of_several_errors_the_outbox_tells_the_last,
 }
 
 fn lane() -> Lane {
@@ -119,9 +123,9 @@ async fn what_a_stream_has_lost_is_parked_again_as_it_was_published_and_what_the
     assert_eq!(lost(100, (22, 1_000)).await, 0);
     assert_eq!(lost(events[0].seq, (20, 1_000)).await, 0, "the log brings the two that are gone");
     assert_eq!(lost(100, (20, 1_000)).await, 0, "and nothing else does");
-    assert_eq!(lost(100, (50, 2_000)).await, 1, "another stream, however long");
+    assert_eq!(lost(100, (50, 2_000)).await, 3, "another stream, however long");
     let again = parked(&fixture).await;
-    assert_eq!(again.len(), 1);
+    assert_eq!(again.len(), 3);
     let Parked { event, seq, envelope, due, attempts, .. } = &again[0];
     assert_eq!((*event, *seq, &**envelope), (events[0].event, events[0].seq, "repaired"));
     assert_eq!((*due, *attempts), (Some(0), 0));
@@ -138,4 +142,33 @@ async fn what_was_published_long_ago_is_not_published_again(fixture: Fixture) {
     assert_eq!(fixture.store.park_lost(&hold, 100, end).await.expect("the lane is held"), 2);
     let again: Vec<_> = parked(&fixture).await.into_iter().map(|event| event.event).collect();
     assert_eq!(again, [events[1].event, events[2].event]);
+}
+
+async fn what_was_given_up_since_it_was_published_is_not_published_again(fixture: Fixture) {
+    let (hold, events) = retried(&fixture).await;
+    fixture.spoil(
+        "INSERT INTO karwan.inbox (consumer, event_id, tenant_id, seq, at)
+         SELECT consumer, event_id, tenant_id, seq, logged FROM karwan.retried WHERE stream_seq = 20",
+    );
+    let end = StreamPlace { seq: 0, created: 1_000 };
+    assert_eq!(fixture.store.park_lost(&hold, 100, end).await.expect("the lane is held"), 2);
+    let again: Vec<_> = parked(&fixture).await.into_iter().map(|event| event.event).collect();
+    assert_eq!(again, [events[1].event, events[2].event]);
+}
+
+/// Not the one that comes last in an alphabet.
+async fn of_several_errors_the_outbox_tells_the_last(fixture: Fixture) {
+    fixture.place(1, "o-1").await;
+    fixture.place(1, "o-2").await;
+    let hold = hold(&fixture, "n-1").await;
+    let rows = fixture.log().await;
+    for (row, error) in rows.iter().zip(["too large", "no room"]) {
+        let event = row.clone().parked(Some(0), 1, error.to_owned());
+        fixture.store.park(&hold, &[event]).await.expect("the lane is held");
+        fixture.pass(10);
+    }
+    let observer = Store::observe(&fixture.owner()).await.expect("it can be observed");
+    let outbox = observer.outbox(|_| None, &BTreeMap::new()).await.expect("it can be asked for");
+    let told: Vec<_> = outbox.relays[0].topics.iter().map(|topic| (topic.parked, topic.error.as_deref())).collect();
+    assert_eq!(told, [(2, Some("no room"))]);
 }

@@ -45,5 +45,15 @@ fn what_is_not_published_is_told_by_relay_and_topic(scene: &mut Scene) {
         scene.karwan(&["outbox"]).exits(0).prints(RELAY).prints("QUARANTINED").prints("no connection to the pager");
     text.prints(ASSIGNED).says("carried by no relay");
     scene.karwan(&["dlq", "list", "--consumer", RELAY]).exits(0).prints("dead").prints("parked");
-    scene.view_agrees();
+    let told = "1|no connection to the pager|f\n1|impossible state|f\n0||t\n0||f";
+    scene.view_agrees(told);
+    // Whatever an operator has passed over or deleted is not published either.
+    let all = |verb, more: &[&str]| {
+        let words = ["dlq", verb, "--consumer", RELAY, "--reason", "INC-7", "--yes"];
+        scene.karwan(&[&words, more].concat()).exits(0);
+    };
+    all("skip", &[]);
+    scene.view_agrees(told);
+    all("delete", &["--state", "skipped", "--sign-off", "omid"]);
+    scene.view_agrees("0||f\n0||f\n0||t\n0||f");
 }

@@ -226,6 +226,23 @@ fn of_a_stream_that_was_made_anew_it_is_said_what_it_lacks_until_its_relay_has_p
     assert_eq!(relay.stop(), Some(0));
 }
 
+/// What was published is too old to be sent to anybody twice; what never was has been handled by nobody.
+#[test]
+fn of_events_that_were_never_published_it_is_said_that_they_wait_however_old_they_are() {
+    let (Some(server), Some(place)) = (nats().or_skip(), place()) else { return };
+    published(&place, &server);
+    emit(&place.url(), 4..6);
+    place.database.psql("UPDATE karwan.log SET at = at - interval '31 days'").expect("a superuser may");
+    jetstream::delete(&server, STREAM);
+    let told = relay_of(&place, &server);
+    assert_eq!((&told["standing"], &told["unpublished"]), (&json!("gone"), &json!(2)), "{told}");
+    let relay = Running::of(&place.url(), &server.url());
+    filled(&server.url(), STREAM, 2);
+    until_nothing_is_left(&place, &server);
+    assert_eq!(relay.stop(), Some(0));
+    assert_eq!(jetstream::last(&server, STREAM), 2);
+}
+
 /// Its messages may have been handled before they went: they are not unpublished, and whoever misses them learns what helps.
 #[test]
 fn of_a_stream_that_was_emptied_it_is_said_how_many_events_the_log_has_and_how_they_come_back() {

@@ -5,8 +5,8 @@ use karwan_store::operator::{Class, Deed, State, Who, quarantine};
 use karwan_store::{Error, write_set::LaneHold};
 
 use super::{
-    RETRY, RETRY_ANYHOW, ann, bury, handle, hold, lane, letters, order_rows, park, parked, refused, target,
-    told_actions,
+    RETRY, RETRY_ANYHOW, ann, bury, claims_are_kept_behind, handle, hold, lane, letters, order_rows, park, parked,
+    refused, target, told_actions,
 };
 use crate::fixture::{Fixture, Folder};
 
@@ -15,10 +15,12 @@ on_both! {
     a_dead_event_that_is_retried_is_parked_and_its_lane_is_taken_anew,
     a_retried_dead_event_is_handled_once,
     a_dead_event_whose_successors_ran_is_retried_out_of_order_only,
+    a_dead_event_of_whose_successors_no_claims_are_kept_is_retried_out_of_order_only,
     successors_that_died_or_were_skipped_did_not_run,
     a_successor_that_was_deleted_did_not_run,
     an_event_that_was_handled_is_refused_as_handled,
     an_event_that_breaks_its_schema_is_not_retried_until_it_is_repaired,
+    a_repair_of_a_parked_event_is_not_passed_by_with_what_its_holder_has_in_memory,
     a_repair_that_breaks_the_schema_or_names_another_key_is_refused,
     a_skipped_event_is_claimed_and_its_key_goes_on,
     a_quarantined_event_is_in_its_folder_byte_for_byte,
@@ -85,6 +87,18 @@ async fn a_dead_event_whose_successors_ran_is_retried_out_of_order_only(fixture:
     assert_eq!(letters(&fixture).await[0].state, State::Parked);
 }
 
+/// Letters are kept for longer than claims: that a successor has none says nothing then.
+async fn a_dead_event_of_whose_successors_no_claims_are_kept_is_retried_out_of_order_only(fixture: Fixture) {
+    let alone = order_rows(&fixture, 1, "o-2", 0).await;
+    let (rows, hold) = dead(&fixture, 1).await;
+    bury(&fixture, &hold, &alone[0]).await;
+    handle(&fixture, &hold, &rows[1], false).await.expect("its key goes on");
+    claims_are_kept_behind(&fixture, &rows[1]);
+    assert_eq!(refused(&fixture, &target(&rows[0]), &RETRY).await, "store-out-of-order");
+    fixture.operator().act(&ann(), &target(&rows[0]), &RETRY_ANYHOW).await.expect("it was said");
+    fixture.operator().act(&ann(), &target(&alone[0]), &RETRY).await.expect("nothing of its key came after it");
+}
+
 async fn successors_that_died_or_were_skipped_did_not_run(fixture: Fixture) {
     let (rows, hold) = dead(&fixture, 2).await;
     bury(&fixture, &hold, &rows[1]).await;
@@ -136,6 +150,20 @@ async fn an_event_that_breaks_its_schema_is_not_retried_until_it_is_repaired(fix
     let (old, new) = (old.expect("it was valid"), new.expect("it is valid again"));
     assert_eq!((new.id, &new.idempotency_key, new.tenant), (old.id, &old.idempotency_key, old.tenant));
     assert_eq!(new.payload.get(), r#"{"orderId":"o-1","items":3}"#);
+}
+
+async fn a_repair_of_a_parked_event_is_not_passed_by_with_what_its_holder_has_in_memory(fixture: Fixture) {
+    let rows = order_rows(&fixture, 1, "o-1", 0).await;
+    let holder = hold(&fixture).await;
+    park(&fixture, &holder, &rows[0]).await;
+    let deed = Deed::Repair { payload: r#"{"orderId":"o-1","items":3}"#.to_owned(), out_of_order: false };
+    fixture.operator().act(&ann(), &target(&rows[0]), &deed).await.expect("it is parked");
+    let former = handle(&fixture, &holder, &rows[0], true).await;
+    assert!(matches!(former, Err(Error::LaneLost { .. })), "{former:?}");
+    let heir = hold(&fixture).await;
+    let head = fixture.store.parked_heads(&lane(), 10).await.expect("it can be asked").remove(0);
+    assert!(head.envelope.contains(r#""items":3"#), "{}", head.envelope);
+    handle(&fixture, &heir, &rows[0], true).await.expect("whoever takes the lane has the repaired one");
 }
 
 async fn a_repair_that_breaks_the_schema_or_names_another_key_is_refused(fixture: Fixture) {

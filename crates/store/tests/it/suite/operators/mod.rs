@@ -65,6 +65,12 @@ pub async fn handle(fixture: &Fixture, hold: &LaneHold, row: &LogRow, was_parked
     batch.commit().await.map(drop)
 }
 
+/// As retention leaves it: claims up to a row are gone.
+pub fn claims_are_kept_behind(fixture: &Fixture, row: &LogRow) {
+    fixture.forget_claims();
+    fixture.spoil(&format!("INSERT INTO karwan.pruned (what, up_to) VALUES ('inbox', {})", row.seq));
+}
+
 pub fn target(row: &LogRow) -> Target {
     Target { consumer: "mailer".to_owned(), event: row.event }
 }

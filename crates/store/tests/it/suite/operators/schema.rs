@@ -26,7 +26,7 @@ fn to_the_first(fixture: &Fixture) -> String {
     let mut statements = vec!["UPDATE karwan.meta SET schema = 1, admits_from = 1".to_owned()];
     if let Address::Postgres(_) = fixture.address {
         // Every migration makes it anew.
-        statements.push("DROP VIEW karwan.handled".to_owned());
+        statements.push("DROP VIEW karwan.handled, karwan.outbox".to_owned());
     }
     for line in added.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,20 +1,25 @@
 //! Undoing, as long as nothing else has happened.
 
 use karwan_store::Error;
-use karwan_store::operator::{Deed, State};
+use karwan_store::operator::{Deed, State, Who};
 
-use super::{RETRY, ann, bury, handle, hold, lane, letters, order_rows, park, parked, state_of, target, told_actions};
+use super::{
+    RETRY, ann, bury, claims_are_kept_behind, handle, hold, lane, letters, order_rows, park, parked, state_of, target,
+    told_actions,
+};
 use crate::fixture::{Fixture, Folder};
 
 on_both! {
     a_skip_is_undone_and_the_event_waits_as_before,
     undoing_a_skip_after_its_successors_ran_needs_out_of_order,
+    undoing_a_skip_of_whose_successors_no_claims_are_kept_needs_out_of_order,
     a_quarantine_is_undone_and_its_file_stays,
     a_dead_letter_that_was_skipped_is_dead_again,
     a_retry_is_undone_until_it_was_tried,
     what_is_not_kept_any_more_is_not_brought_back,
     an_action_is_undone_once_and_some_never,
     pauses_are_undone,
+    undoing_a_pause_that_was_ended_lifts_no_other,
 }
 
 async fn a_skip_is_undone_and_the_event_waits_as_before(fixture: Fixture) {
@@ -44,6 +49,18 @@ async fn undoing_a_skip_after_its_successors_ran_needs_out_of_order(fixture: Fix
     assert_eq!(state_of(&fixture).await, before);
     fixture.operator().undo(&ann(), skipped, true).await.expect("it was said");
     assert_eq!(letters(&fixture).await[0].state, State::Parked);
+}
+
+async fn undoing_a_skip_of_whose_successors_no_claims_are_kept_needs_out_of_order(fixture: Fixture) {
+    let rows = order_rows(&fixture, 1, "o-1", 1).await;
+    let hold = hold(&fixture).await;
+    park(&fixture, &hold, &rows[0]).await;
+    let skipped = fixture.operator().act(&ann(), &target(&rows[0]), &Deed::Skip).await.expect("it is parked");
+    handle(&fixture, &hold, &rows[1], false).await.expect("the key goes on");
+    claims_are_kept_behind(&fixture, &rows[1]);
+    let refused = fixture.operator().undo(&ann(), skipped, false).await;
+    assert!(matches!(refused, Err(Error::OutOfOrder { .. })), "{refused:?}");
+    fixture.operator().undo(&ann(), skipped, true).await.expect("it was said");
 }
 
 async fn a_quarantine_is_undone_and_its_file_stays(fixture: Fixture) {
@@ -119,6 +136,26 @@ async fn pauses_are_undone(fixture: Fixture) {
     }
     assert_eq!(fixture.store.paused_keys(&lane()).await.expect("they can be asked for"), []);
     assert_eq!(fixture.store.suspensions().await.expect("they can be asked for"), []);
+}
+
+/// The same was stopped once more since.
+async fn undoing_a_pause_that_was_ended_lifts_no_other(fixture: Fixture) {
+    let (tenant, operator) = (crate::shop::tenant_bits(1), fixture.operator());
+    let pause = async |who: Who| {
+        assert!(operator.pause_key(&who, "mailer", tenant, "o-1").await.expect("it is not paused"));
+        assert!(operator.pause_consumer(&who, "mailer").await.expect("it is not paused"));
+    };
+    pause(ann()).await;
+    operator.resume_key(&ann(), "mailer", tenant, "o-1").await.expect("it is paused");
+    operator.resume_consumer(&ann(), "mailer").await.expect("it is paused");
+    // For the same reason, which says as little about whose it is.
+    pause(ann()).await;
+    for action in [1, 2] {
+        let refused = operator.undo(&ann(), action, false).await;
+        assert!(matches!(refused, Err(Error::CannotUndo { .. })), "{refused:?}");
+    }
+    assert_eq!(fixture.store.paused_keys(&lane()).await.expect("they can be asked for").len(), 1);
+    assert_eq!(fixture.store.suspensions().await.expect("they can be asked for").len(), 1);
 }
 
 /// Skips and quarantines can be undone until retention.
