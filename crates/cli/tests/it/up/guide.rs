@@ -13,6 +13,9 @@ const USUAL: &str = "http://127.0.0.1:7070";
 /// Facts that come some seconds after their cause, when `karwan try` may have stopped looking.
 const STRAGGLERS: [&str; 2] = ["snapshot.computed", "listing.indexed"];
 
+/// Payment waits for both of these, and names the one that came last.
+const EITHER: [&str; 2] = ["← booking.held", "← allocation.committed"];
+
 /// A command of the guide, and what stands below it.
 struct Step {
     command: String,
@@ -70,6 +73,7 @@ fn shape(line: &str) -> String {
 /// Whether a printed line is what the guide has; `…` stands for anything.
 fn is_as(line: &str, guide: &str) -> bool {
     let (line, guide) = (shape(line), shape(guide));
+    let line = if guide.contains(" intent.") { line.replace(EITHER[0], EITHER[1]) } else { line };
     match guide.split_once('…') {
         Some((begins, ends)) => line.starts_with(begins) && line.ends_with(ends),
         None => line == guide,
