@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::decide::{Begin, begin, refund_of};
 use super::port::{self, Authorise, Capture, Captured, Rail, Refunded, Ruling, Void, Voided};
-use super::state::{Case, Due, FinanceAlert, Intent, RefundRow, RefundState};
+use super::state::{Case, Due, FinanceAlert, Intent, IntentState, RefundRow, RefundState};
 use super::{PaymentFailure, RefundReason, SERVICE};
 use crate::ids::{PaymentIntentId, PaymentMethodId, RefundId, ReservationId};
 use crate::inventory::AllocationCommitted;
@@ -128,7 +128,10 @@ async fn cancelled(tx: TenantTx, cancelled: Received<BookingCancelled>) -> Resul
     if let Some(id) = case.intent {
         let mut intent: Intent = tx.get(&id.to_string()).await?;
         let (amount, reason) = refund_of(cancelled.previous_status, &cancelled.refund);
-        intent.cause = (&tx.context().cause).into();
+        // What is still to be heard of a charge belongs to the booking that asked for it, as the answer to the call does.
+        if intent.state != IntentState::Created {
+            intent.cause = (&tx.context().cause).into();
+        }
         give_back(&tx, &mut intent, amount, reason);
         tx.put(intent);
     }

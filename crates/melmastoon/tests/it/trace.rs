@@ -140,6 +140,34 @@ fn a_capture_that_is_learnt_by_a_notice_has_a_span_and_only_one() {
     });
 }
 
+/// the guest cancels while the charge is not answered, and the gateway tells by itself that it was made.
+#[test]
+fn a_capture_that_is_told_after_a_cancellation_is_of_its_bookings_trace() {
+    run(async || {
+        let mut world = World::with_rooms(1).await;
+        world.gateway.next(Fault::SilentAfter(1));
+        let id = world.book(FIRST_NIGHT, 1, PaymentRail::Card).await.reservation_id;
+        let request = from("reservation-service");
+        melmastoon::reservation::commands::cancel_for_guest(world.store(), &request, id).await.expect("it can be");
+        world.settle().await;
+        let created = world.told::<IntentCreated>().await.remove(0);
+        let gateway_ref = format!("ch_{}", created.payment_intent_id);
+        let told = Told::Captured(Captured { gateway_ref, amount: created.amount });
+        let notice = Notice { notice_id: "evt".to_owned(), intent: created.payment_intent_id, told };
+        payment::notice(world.store(), &from("payment-gateway-service"), &notice).await.expect("it is taken");
+        world.settle().await;
+        let log = world.log().await;
+        let trace = |subject: &str| {
+            let fact = log.iter().find(|envelope| envelope.subject.as_str() == subject);
+            fact.unwrap_or_else(|| panic!("no {subject}")).cause.correlation
+        };
+        let booking = trace("melmastoon.payment.intent.created.v1");
+        assert_ne!(trace("melmastoon.reservation.booking.cancelled.v1"), booking);
+        assert_eq!(trace("melmastoon.payment.intent.captured.v1"), booking);
+        world.stop().await;
+    });
+}
+
 /// cash that is counted, and the folio of a booking that is cancelled after it.
 #[test]
 fn cash_that_is_counted_and_a_folio_that_is_cancelled_have_spans() {
