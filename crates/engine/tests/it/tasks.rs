@@ -12,6 +12,7 @@ use karwan_store::{Error, TenantTx};
 
 use crate::fixture::{Fixture, note};
 use crate::hand::Hand;
+use crate::processes::yard::until;
 use crate::shop::{Counter, OrderPlaced, context, counter};
 
 on_both! {
@@ -215,9 +216,7 @@ async fn a_call_keeps_its_key_when_a_call_of_another_kind_is_made_no_more(fixtur
             Subscription { service: "sales-service", topic: OrderPlaced::SUBJECT, consumer: "sales-service.clerk" };
         fixture.store.metrics().count(&consumed, Consumed::Ok)
     };
-    while handled() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("an event that is handled again", async || (handled() >= 2).then_some(())).await;
     fixture.settle(&engine).await;
     assert_eq!((vendor.charges(), vendor.calls()), (vec![5], vec![5]));
     assert!(fixture.notes(1, "o").await.contains("mailed;"));
